@@ -61,7 +61,7 @@ fn list(
 /// any.
 fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(args, global, io)?;
-    let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
+    let limit = Limit::from_position(&ReplayPosition::End, &source.loaded, &io.zone)?;
     let (store, schema) = xdscope_sources::replay(source, offline::options(&args.timers), &limit);
     let catalog = store.catalog();
     let mut unknown: BTreeMap<String, u64> = BTreeMap::new();

@@ -138,12 +138,12 @@ fn passes_with_seed(
 ) -> Result<(Passes, Folded<()>), CliError> {
     let budget = offline::options(&args.timers).history;
     let mut passes = if offline::is_server(&args.source) {
-        Passes::of(client::fetch(args, seed, global, io)?, budget)
+        Passes::new(client::fetch(args, seed, global, io)?, budget)
     } else {
         let schema = schema_flags::schema(&args.descriptors, global)?;
         match offline::locate(args, global, io)? {
             Location::Path(path) => Passes::open(&offline::spec(args, seed, &path), &schema, budget)?,
-            location => Passes::of(offline::read(args, seed, &location, &schema, io)?, budget),
+            location => Passes::new(offline::read(args, seed, &location, &schema, io)?, budget),
         }
     };
     let seen = passes.look(&mut Progress::new(&args.source, global, io))?;

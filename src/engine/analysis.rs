@@ -112,7 +112,7 @@ impl Analysis {
 
     /// Folds in the next frame ([`Store::handle`]) and checks it against the rules.
     pub fn handle(&mut self, frame: Frame) {
-        let before = self.counters.is_some().then(|| RowsBefore::of(&self.store, frame.stream));
+        let before = self.counters.is_some().then(|| RowsBefore::count(&self.store, frame.stream));
         self.lint.handle(&mut self.store, frame);
         if let (Some(counters), Some(before)) = (&mut self.counters, before) {
             counters.count(&self.store, &before);
@@ -122,9 +122,9 @@ impl Analysis {
     /// Returns the figures for monitoring. The first call counts the messages so far, and later
     /// messages are counted as they come.
     pub fn figures(&mut self) -> Figures {
-        let mut counters = self.counters.take().unwrap_or_else(|| MessageCounters::of(&self.store));
+        let mut counters = self.counters.take().unwrap_or_else(|| MessageCounters::from_store(&self.store));
         counters.take_back(&self.store);
-        let figures = Figures::of(&self.store, self.findings(), self.memory(), &counters);
+        let figures = Figures::measure(&self.store, self.findings(), self.memory(), &counters);
         self.counters = Some(counters);
         figures
     }
@@ -210,7 +210,7 @@ impl Analysis {
         self.is_full_beside(0)
     }
 
-    /// Whether the facts take more than `--memory` allows beside `others` bytes of their holder.
+    /// Whether the facts and `others` bytes of their holder take more than `--memory` allows.
     pub fn is_full_beside(&self, others: usize) -> bool {
         self.memory() + others > self.drop_at || self.store.is_history_full()
     }

@@ -40,7 +40,7 @@ impl BrokenConstraints {
     }
 
     /// Checks a content. `named` are the fields that a NACK of the resource names.
-    pub fn of(
+    pub fn check(
         store: &Store,
         schema: &Schema,
         content: BlobId,
@@ -64,11 +64,11 @@ impl BrokenConstraints {
     /// Checks the newest content of a resource, and marks what the NACK of this content names.
     pub fn of_resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> BrokenConstraints {
         let Some(content) = fact.content else { return BrokenConstraints::default() };
-        let broken = BrokenConstraints::of(store, schema, content, None);
+        let broken = BrokenConstraints::check(store, schema, content, None);
         match &fact.refusal {
             Some(refusal) if refusal.content == fact.content && !broken.is_empty() => {
                 let named = named_fields(store, refusal.nack, refusal.push, &fact.name);
-                BrokenConstraints::of(store, schema, content, named.as_ref())
+                BrokenConstraints::check(store, schema, content, named.as_ref())
             }
             _ => broken,
         }

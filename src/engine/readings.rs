@@ -152,9 +152,10 @@ fn text_locators(store: &Store, track: &Track) -> Vec<Arc<str>> {
         let payload = entry.blob.and_then(|blob| catalog.entry(blob).payload);
         entry.is_present() && payload.is_some_and(|payload| has_text_locator(catalog, payload))
     };
-    texts(store, track.sent.slots(catalog).into_iter().filter(has_text).map(|(name, _)| name))
+    texts(store, track.sent.entries(catalog).into_iter().filter(has_text).map(|(name, _)| name))
 }
 
+/// Whether a content has a locator as text, which editions read in two ways.
 fn has_text_locator(catalog: &Catalog, payload: BlobId) -> bool {
     let type_url = catalog.text(catalog.entry(payload).type_url);
     let is_list = type_url.ends_with("Collection");

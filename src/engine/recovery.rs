@@ -118,6 +118,7 @@ struct Disturbance {
 }
 
 impl Client {
+    /// Counts an intervention, and notes what client and server believe after it.
     fn intercepted(&mut self, facts: &Arc<InterventionFacts>, after: Seq, row: &LineFact) {
         if facts.interference == Interference::Corrected {
             self.fact.corrections += 1;
@@ -133,7 +134,7 @@ impl Client {
         }
         let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
         let since = before.as_ref().map(|before| before.since);
-        match Divergence::after(before, (facts.clone(), Losses::default()), after, row.at) {
+        match Divergence::after(before, facts.clone(), Losses::default(), after, row.at) {
             Some(divergence) => {
                 let disturbance = Disturbance { divergence, stream: row.stream };
                 self.types.insert(facts.type_url.clone(), disturbance);
@@ -146,6 +147,7 @@ impl Client {
         }
     }
 
+    /// Counts a message, and notes whether both sides agree again.
     fn saw(&mut self, row: &LineFact) {
         match row.kind {
             MessageKind::Open => self.fact.reconnects += 1,

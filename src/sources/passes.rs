@@ -38,7 +38,7 @@ impl Passes {
     }
 
     /// Reads a source that is in memory.
-    pub fn of(source: Source, budget: usize) -> Passes {
+    pub fn new(source: Source, budget: usize) -> Passes {
         let spec = Spec { name: source.name.clone(), ..Spec::new("") };
         Passes { spec, schema: source.schema.clone(), budget, source: Some(source) }
     }
@@ -99,7 +99,7 @@ impl Passes {
     /// As for [`fold`](super::fold).
     pub fn span(&mut self, progress: &mut dyn ReadProgress) -> Result<SourceSpan, SourceError> {
         if let Some(source) = &self.source {
-            return Ok(SourceSpan::of(&source.loaded));
+            return Ok(SourceSpan::from_loaded(&source.loaded));
         }
         let budget = self.budget;
         let folded = self.fold(progress, |catalog, clock| SpanSink {

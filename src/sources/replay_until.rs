@@ -101,7 +101,7 @@ pub struct SourceSpan {
 
 impl SourceSpan {
     /// Reads the frames of a source in memory.
-    pub fn of(loaded: &Loaded) -> SourceSpan {
+    pub fn from_loaded(loaded: &Loaded) -> SourceSpan {
         let mut span = SourceSpan { clock: loaded.clock, end: loaded.end, ..SourceSpan::default() };
         loaded.frames.iter().for_each(|frame| span.note(frame));
         span
@@ -124,10 +124,14 @@ impl Limit {
     /// # Errors
     ///
     /// The source has no such message, no NACK, or no dates.
-    pub fn of(position: &ReplayPosition, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, PositionError> {
+    pub fn from_position(
+        position: &ReplayPosition,
+        loaded: &Loaded,
+        zone: &TimeZone,
+    ) -> Result<Limit, PositionError> {
         match Limit::known(position) {
             Some(limit) => Ok(limit),
-            None => Limit::within(position, &SourceSpan::of(loaded), zone),
+            None => Limit::within(position, &SourceSpan::from_loaded(loaded), zone),
         }
     }
 
@@ -140,8 +144,8 @@ impl Limit {
         }
     }
 
-    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does. An
-    /// offset may lie past the end of the source.
+    /// Finds `position` in a source of which the span is known, as
+    /// [`from_position`](Limit::from_position) does. An offset may lie past the end of the source.
     ///
     /// # Errors
     ///

@@ -129,6 +129,7 @@ enum CellValue {
 }
 
 impl CellValue {
+    /// Reads a cell as a number with a unit, or as text.
     fn parse(cell: &str) -> CellValue {
         let cell = cell.trim();
         if cell.is_empty() || cell == "-" {
@@ -152,6 +153,7 @@ impl CellValue {
         with_unit.map_or_else(|| CellValue::Text(cell.to_lowercase()), CellValue::Number)
     }
 
+    /// Compares two cells. Cells without a value come last in both directions.
     fn compare(&self, other: &CellValue, is_descending: bool) -> Ordering {
         let order = match (self, other) {
             (CellValue::Missing, CellValue::Missing) => return Ordering::Equal,

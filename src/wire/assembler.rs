@@ -358,6 +358,7 @@ impl LiveStream {
         true
     }
 
+    /// Reports the messages that passed uncounted since the last report.
     fn count(&mut self, at: Time, id: StreamId, out: &mut Vec<Frame>) {
         self.counted = at;
         for dir in [Dir::Req, Dir::Resp] {

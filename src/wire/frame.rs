@@ -45,15 +45,14 @@ pub enum FramePayload {
     Gap {
         /// Direction of the missing messages, if known.
         dir: Option<Dir>,
-        /// Number of messages, as far as known.
+        /// Number of messages, if known.
         messages: u64,
-        /// Number of bytes, as far as known.
+        /// Number of bytes, if known.
         bytes: u64,
         /// Why the part is missing.
         cause: GapCause,
     },
-    /// xdscope did something to a message. The frames beside it are what the client sent and
-    /// received.
+    /// xdscope did something to a message. The other frames are what the client sent and received.
     Intercepted(Box<Intervention>),
     /// The stream ended. Always the last frame of its stream.
     End(Box<End>),

@@ -135,6 +135,7 @@ enum Unpack {
 }
 
 impl Encoding {
+    /// Reads the value of `grpc-encoding`.
     fn read(name: Option<&str>) -> Encoding {
         match name {
             None | Some("identity") => Encoding::Identity,
@@ -313,6 +314,7 @@ impl Messages {
 }
 
 impl Current {
+    /// Decompresses a part of a message, up to a limit.
     fn take(&mut self, part: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
         if matches!(self.unpack, Unpack::Not) {
             if !part.is_empty() {

@@ -166,6 +166,7 @@ const RUN: u64 = 1;
 const FIELD: u64 = 2;
 const LIST: u64 = 3;
 
+/// Writes a segment: its bytes, or the number of its blob.
 fn put_segment(put: &mut Put, segment: &Segment) {
     match segment {
         Segment::Inline(bytes) => {

@@ -121,7 +121,7 @@ struct ClientResources {
 
 impl ClientResources {
     fn of(store: &Store, picked: &Picked, schema: &Schema) -> ClientResources {
-        let snapshot = Snapshot::of(store, &picked.streams);
+        let snapshot = Snapshot::from_store(store, &picked.streams);
         let mut out = ClientResources { by_type: BTreeMap::new(), notes: BTreeSet::new() };
         for (url, known) in snapshot.types() {
             let streams = picked.streams.iter();

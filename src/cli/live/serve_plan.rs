@@ -94,7 +94,7 @@ impl PlanSource<'_> {
         let args = self.args;
         let (store, folded) = self.store(limit)?;
         let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
-        let all = Snapshot::of(&store, &streams);
+        let all = Snapshot::from_store(&store, &streams);
         if all.is_empty() {
             return Err(nothing(args));
         }
@@ -241,7 +241,7 @@ fn nothing(args: &ServeArgs) -> CliError {
 fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {
     let own: Vec<StreamFact> =
         streams.iter().filter(|stream| select::node(stream) == Some(node)).cloned().collect();
-    Arc::new(Snapshot::of(store, &own))
+    Arc::new(Snapshot::from_store(store, &own))
 }
 
 fn nodes_of(nodes: &BTreeSet<&str>) -> String {

@@ -37,6 +37,7 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a message: pushes, NACKs, bytes and the time to its verdict.
     fn add(&mut self, exchange: &Exchange) {
         self.pushes += u32::from(is_push(exchange.kind));
         self.nacks += u32::from(exchange.kind == MessageKind::Nack);
@@ -160,6 +161,7 @@ impl RecentActivity {
         (self.now + 1).saturating_sub(STEPS)
     }
 
+    /// Adds a row to the tallies of all streams and of its type.
     fn count(&mut self, store: &Store, row: usize) {
         let Some(exchange) = store.exchange(row) else { return };
         let step = step_of(exchange.at);
@@ -196,6 +198,7 @@ impl RecentActivity {
         }
     }
 
+    /// Forgets the tallies of steps before a limit.
     fn drop_old(&mut self, limit: u64) {
         if self.all.front().is_none_or(|(step, _)| *step >= limit) {
             return;
@@ -322,6 +325,7 @@ impl Axis {
         self.cell() * u32::try_from(self.cell_count()).unwrap_or(u32::MAX)
     }
 
+    /// Sums the steps into the cells of a chart. Cells before the source are blank.
     fn fill<'a>(self, all: impl IntoIterator<Item = &'a Steps>) -> Vec<Option<Tally>> {
         let mut cells = vec![None; self.blank as usize];
         cells.resize(self.cell_count(), Some(Tally::default()));

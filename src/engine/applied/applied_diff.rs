@@ -137,14 +137,15 @@ impl AppliedState {
         if let Some((_, known)) = self.found.borrow().get(&key).filter(|(mark, _)| *mark == sent.mark) {
             return Some(known.clone());
         }
-        let diff = self.compare_resources((at, client), &sent, state, store);
+        let diff = self.compare_resources(at, client, &sent, state, store);
         self.found.borrow_mut().insert(key, (sent.mark, diff.clone()));
         Some(diff)
     }
 
     fn compare_resources(
         &self,
-        (at, client): (usize, &DumpClient),
+        at: usize,
+        client: &DumpClient,
         sent: &SentResources,
         state: &StateFact,
         store: &Store,
@@ -180,29 +181,25 @@ impl AppliedState {
     ) {
         diff.total += 1;
         let name = fact.name.clone();
-        let rejection = entry.and_then(|entry| if fact.refused { None } else { entry.refused.as_ref() });
+        let rejection = match entry {
+            Some(entry) if !fact.refused => entry.refused.as_ref(),
+            _ => None,
+        };
         let active = entry.and_then(|entry| entry.active.as_ref());
         let warming = entry.and_then(|entry| entry.warming.as_ref());
-        let is_own = |content: Option<&DumpContent>| {
-            content.is_some_and(|content| self.is_newest(content, fact, store))
-        };
-        // The client may use the content that another of its streams has sent.
-        let is_of_another = || {
-            let others = sent.streams_of.get(&fact.name).into_iter().flatten();
-            let others = others.filter(|stream| **stream != fact.stream);
-            let mut others = others.filter_map(|id| store.resource(*id, &fact.type_url, &fact.name));
-            active.is_some_and(|content| others.any(|fact| self.is_newest(content, &fact, store)))
-        };
-        if is_own(active) && self.is_only_received(fact) {
-            diff.refused.push(name);
-        } else if is_own(active) {
+        let is_newest = |content: &DumpContent| self.is_newest(content, fact, store);
+        if active.is_some_and(is_newest) {
+            if self.is_only_received(fact) {
+                diff.refused.push(name);
+                return;
+            }
             diff.applied += 1;
             if fact.refused {
                 diff.despite_nack.push(name);
             }
-        } else if is_own(warming) {
+        } else if warming.is_some_and(is_newest) {
             diff.warming.push(name);
-        } else if is_of_another() {
+        } else if active.is_some_and(|content| self.is_of_other_stream(content, fact, sent, store)) {
             diff.applied += 1;
         } else if is_kept_out(fact) || rejection.is_some_and(|rejection| !denies(rejection, fact)) {
             diff.refused.push(name);
@@ -214,6 +211,25 @@ impl AppliedState {
         } else {
             diff.missing.push(name);
         }
+    }
+
+    /// Whether another stream of the client has sent the content that the client uses.
+    fn is_of_other_stream(
+        &self,
+        content: &DumpContent,
+        fact: &ResourceFact,
+        sent: &SentResources,
+        store: &Store,
+    ) -> bool {
+        for stream in sent.streams_of.get(&fact.name).into_iter().flatten() {
+            if *stream != fact.stream
+                && let Some(other) = store.resource(*stream, &fact.type_url, &fact.name)
+                && self.is_newest(content, &other, store)
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Whether an Envoy lists a content that was never in use: its dump has the first extension

@@ -68,6 +68,7 @@ impl ClientStreams {
 }
 
 impl SentResources {
+    /// Reads which streams have sent each present resource of a type.
     fn read(store: &Store, streams: &[StreamId], url: &TypeUrl) -> SentResources {
         let has_type = |id: &&StreamId| store.mark(**id, url) != 0;
         let streams: Vec<StreamId> = streams.iter().filter(has_type).copied().collect();

@@ -83,6 +83,7 @@ pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpErr
     Ok(Dump { origin, clients, notices: reader.notices })
 }
 
+/// Reads a dump as JSON, as binary protobuf or as YAML.
 fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError> {
     let json = match read_json::<Value>(content) {
         Ok(value) => return Ok(value),

@@ -56,6 +56,7 @@ struct SessionWriter<'a> {
 }
 
 impl SessionWriter<'_> {
+    /// Adds the opening of the stream, with what the dump says about its client.
     fn open(&mut self, origin: DumpOrigin, name: &str, client: &DumpClient) {
         let word = match origin {
             DumpOrigin::ConfigDump => "config dump",
@@ -83,6 +84,7 @@ impl SessionWriter<'_> {
         });
     }
 
+    /// Adds a message of the client or the server.
     fn say(&mut self, shape: MessageShape, bytes: &[u8]) {
         let message = Message::parse(shape, bytes, self.catalog);
         self.out.push(Frame {
@@ -92,6 +94,7 @@ impl SessionWriter<'_> {
         });
     }
 
+    /// Writes the resources of a type: a request, and responses with their verdicts.
     fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&DumpEntry], node: Option<&[u8]>) {
         let url = type_url.as_str();
         let request = RequestFields {
@@ -161,6 +164,7 @@ impl SessionWriter<'_> {
         ErrorDetail { code: code.0, message, ..ErrorDetail::default() }
     }
 
+    /// Adds the ACK of a response, or the NACK with an error.
     fn verdict(&mut self, url: &str, nonce: &str, error: Option<ErrorDetail>) {
         let request = RequestFields {
             type_url: url,
@@ -220,6 +224,7 @@ fn states_name(text: &str, name: &str) -> bool {
     is_first || stated.any(|stated| stated.value == name)
 }
 
+/// Returns the fields of a resource with one of its contents.
 fn resource<'a>(entry: &'a DumpEntry, content: &'a DumpContent) -> ResourceFields<'a> {
     ResourceFields {
         version: content.version.as_deref().unwrap_or_default(),

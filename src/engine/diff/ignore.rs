@@ -97,6 +97,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
+/// Reads what stands between brackets: `*`, a quoted field, or an item.
 fn item(text: &str) -> Option<PatternPart> {
     match text {
         "" => None,
@@ -144,6 +145,7 @@ fn prune(field: &str, value: &Value, states: &[&[PatternPart]]) -> Option<Value>
     })
 }
 
+/// Returns what is left of the patterns inside a field.
 fn into_field<'a>(states: &[&'a [PatternPart]], name: &str) -> Vec<&'a [PatternPart]> {
     let mut out = Vec::new();
     for state in states {
@@ -160,6 +162,7 @@ fn into_field<'a>(states: &[&'a [PatternPart]], name: &str) -> Vec<&'a [PatternP
     out
 }
 
+/// Returns what is left of the patterns inside an item of a list.
 fn into_item<'a>(
     states: &[&'a [PatternPart]],
     field: &str,

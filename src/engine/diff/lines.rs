@@ -124,6 +124,7 @@ impl LineDiff {
     }
 }
 
+/// Adds the rows of one operation of the diff, in one column and in two.
 fn put(op: &DiffOp, rows: &mut Vec<DiffRow>, pairs: &mut Vec<SideBySideRow>) {
     let (olds, news) = (op.old_range(), op.new_range());
     let place = |range: &Range<usize>, at: usize| {
@@ -163,7 +164,7 @@ pub fn emphasis<'a>(old: &'a str, new: &'a str) -> (Vec<LinePart<'a>>, Vec<LineP
         return (whole(old), whole(new));
     }
     let diff = TextDiff::configure().timeout(DIFF_TIMEOUT).diff_unicode_words(old, new);
-    let (mut left, mut right) = (Pieces::of(old), Pieces::of(new));
+    let (mut left, mut right) = (Pieces::split(old), Pieces::split(new));
     let mut common = 0;
     for change in diff.iter_all_changes() {
         let len = change.value().len();
@@ -190,7 +191,7 @@ struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    fn of(text: &'a str) -> Pieces<'a> {
+    fn split(text: &'a str) -> Pieces<'a> {
         Pieces { rest: text, parts: Vec::new(), text }
     }
 

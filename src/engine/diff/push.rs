@@ -60,7 +60,7 @@ impl PushDiff {
 
     /// Returns the changes of response `n`, or `None` if the first `rows` rows do not contain the
     /// response.
-    pub fn of(store: &Store, n: Seq, rows: usize) -> Option<PushDiff> {
+    pub fn compute(store: &Store, n: Seq, rows: usize) -> Option<PushDiff> {
         let row = store.row_of(n).filter(|row| *row < rows)?;
         let fact = store.row(row).filter(|fact| fact.dir == Some(Dir::Resp))?;
         let mut entries = Vec::new();
@@ -106,7 +106,7 @@ impl PushDiff {
 
     /// Compares response `n` with response `against`.
     pub fn between(store: &Store, against: Seq, n: Seq, rows: usize) -> Option<PushDiff> {
-        let push = PushDiff::of(store, n, rows)?;
+        let push = PushDiff::compute(store, n, rows)?;
         let other = store.line(store.row_of(against)?)?;
         let (old, new) = (contents(store, against)?, contents(store, n)?);
         let names =

@@ -132,6 +132,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Compares two objects field by field.
     fn fields(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
         for (name, a) in old {
             self.down(DiffStep::Field(name.clone()), |walk| match new.get(name) {
@@ -144,6 +145,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Compares two lists whose items have keys. Items with equal keys are compared.
     fn keyed(&mut self, by: ListKey, field: &str, old: &[Value], new: &[Value]) {
         let ordered = self.options.strict_order || keys::is_ordered(field);
         let key = |item: &Value| keys::key(by, field, item).unwrap_or_default();
@@ -178,6 +180,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Compares two lists by place, after equal items have been aligned.
     fn list(&mut self, field: &str, old: &[Value], new: &[Value]) {
         for op in align_items(old, new) {
             let (olds, news) = (op.old_range(), op.new_range());
@@ -185,14 +188,15 @@ impl Walk<'_> {
                 continue;
             }
             for at in 0..olds.len().max(news.len()) {
-                let place =
-                    |range: &std::ops::Range<usize>| Some(range.start + at).filter(|n| *n < range.end);
-                let (i, j) = (place(&olds), place(&news));
-                let (a, b) = (i.and_then(|i| old.get(i)), j.and_then(|j| new.get(j)));
-                self.down(DiffStep::Index { old: i, new: j }, |walk| match (a, b) {
-                    (Some(a), Some(b)) => walk.value(field, a, b),
-                    (Some(_), None) => walk.change(Op::Removed, a, None),
-                    _ => walk.change(Op::Added, None, b),
+                // One of the two ranges may be shorter.
+                let (old_place, new_place) = (olds.clone().nth(at), news.clone().nth(at));
+                let before = old_place.and_then(|place| old.get(place));
+                let after = new_place.and_then(|place| new.get(place));
+                let step = DiffStep::Index { old: old_place, new: new_place };
+                self.down(step, |walk| match (before, after) {
+                    (Some(before), Some(after)) => walk.value(field, before, after),
+                    (Some(_), None) => walk.change(Op::Removed, before, None),
+                    _ => walk.change(Op::Added, None, after),
                 });
             }
         }
@@ -223,6 +227,7 @@ fn align_items(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     }
 }
 
+/// Aligns equal items of two lists; very long lists are replaced as a whole.
 fn align_in_order(old: &[Value], new: &[Value]) -> Vec<DiffOp> {
     let mut numbers: HashMap<String, u32> = HashMap::new();
     let mut number = |item: &Value| {

@@ -61,6 +61,7 @@ impl ContentPath {
     }
 }
 
+/// Whether a body has a value that matches at the end of these steps.
 fn ends(steps: &[String], body: &Value, value: Option<&Pattern>) -> bool {
     if let Value::Array(items) = body {
         return items.iter().any(|item| ends(steps, item, value));

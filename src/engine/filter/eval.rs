@@ -35,6 +35,7 @@ pub(super) struct EvalContext<'a> {
     pub(super) store: Option<&'a Store>,
 }
 
+/// Whether a row matches an expression.
 pub(super) fn matches(
     expr: &Expr,
     row: &FilterRow<'_>,
@@ -49,6 +50,7 @@ pub(super) fn matches(
     }
 }
 
+/// Whether a row passes the test of one term.
 fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn ContentLookup) -> bool {
     let field = term.field().map(|(field, _)| field);
     match (&term.test, field) {
@@ -109,6 +111,7 @@ fn state_texts(state: TypeState, visit: &mut dyn FnMut(&str) -> bool) -> bool {
 }
 
 impl EvalContext<'_> {
+    /// Whether a row comes after a time or a message, or before it.
     fn is_on_side(&self, row: &FilterRow<'_>, when: &FilterTime, after: bool) -> bool {
         if let FilterTime::Message(limit) = when {
             return row.number().is_some_and(|n| if after { n > *limit } else { n < *limit });

@@ -87,6 +87,7 @@ impl Lexer<'_> {
         Err(FilterError { at: start, reason: "the closing `/` of this regex is missing".into() })
     }
 
+    /// Reads a word up to a space or an operator; parts of it may be quoted.
     fn word(&mut self) -> Result<Token, FilterError> {
         let mut out: Vec<Char> = Vec::new();
         while let Some(c) = self.peek() {
@@ -109,6 +110,7 @@ impl Lexer<'_> {
         Ok(Token::Word(out))
     }
 
+    /// Reads a quoted text, whose characters have no special meaning.
     fn quoted(&mut self, out: &mut Vec<Char>) -> Result<(), FilterError> {
         let start = self.at;
         self.bump();

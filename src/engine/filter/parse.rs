@@ -64,6 +64,7 @@ impl Parser {
         Ok(one_or(parts, Expr::All))
     }
 
+    /// Reads a term, a group in parentheses, or the negation of either.
     fn unary(&mut self) -> Result<Expr, FilterError> {
         let Some((at, token)) = self.tokens.next() else {
             return Err(FilterError { at: self.end, reason: "expected something to match".into() });
@@ -88,6 +89,7 @@ impl Parser {
         }
     }
 
+    /// Parses one level deeper. Fails beyond the limit of levels.
     fn nested(
         &mut self,
         at: usize,
@@ -103,6 +105,7 @@ impl Parser {
     }
 }
 
+/// Returns a single part as it is, and several parts joined.
 fn one_or(mut parts: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
     match parts.pop() {
         Some(only) if parts.is_empty() => only,

@@ -85,6 +85,7 @@ fn contains_word(text: &[u8], word: &[u8]) -> bool {
         .any(|at| after(at).is_some_and(|next| next.eq_ignore_ascii_case(rest)))
 }
 
+/// Compiles a regex. Without capitals it ignores case.
 fn build(at: usize, regex: &str, capitals: bool) -> Result<Pattern, FilterError> {
     RegexBuilder::new(regex)
         .case_insensitive(!capitals)

@@ -269,6 +269,7 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     Ok(Term { field: None, value: String::new(), test })
 }
 
+/// Returns the field of a name, or an error that suggests near names.
 fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
     FilterField::parse(word).ok_or_else(|| {
         let words: Vec<_> = FilterField::in_use().map(FilterField::word).collect();
@@ -281,6 +282,7 @@ fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
     })
 }
 
+/// Reads the value of a field as the test that the field has.
 fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Result<Predicate, FilterError> {
     let text = plain(value);
     let wrong = |expected: &str| FilterError { at, reason: format!("`{text}` is not {expected}") };

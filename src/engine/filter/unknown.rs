@@ -15,7 +15,7 @@ const MAX_NEAR: usize = 3;
 /// The types and nodes of a source.
 #[derive(Clone, Debug, Default)]
 pub struct KnownValues {
-    /// The types, beside the built-in ones.
+    /// The types, apart from those that are built in.
     pub types: Vec<TypeUrl>,
     /// The node ids. `None`: nodes may come later.
     pub nodes: Option<Vec<Arc<str>>>,

@@ -115,7 +115,7 @@ pub const WIRE_KINDS: [MessageKind; 6] = [
     MessageKind::Repeat,
 ];
 
-/// A message that may come, as far as it is known. `None`: any number.
+/// A message that may come, if known. `None`: any number.
 struct PossibleMessage {
     kind: MessageKind,
     size: Option<u64>,

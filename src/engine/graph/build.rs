@@ -155,6 +155,7 @@ fn unseen_kinds(store: &Store, streams: &[StreamId]) -> HashSet<Kind> {
 }
 
 impl Graph {
+    /// Forgets references of contents that the graph does not use, if there are many.
     fn forget_others(&self, known: &mut References) {
         if known.0.len() > 2 * self.nodes.len() + 1024 {
             let contents = self.nodes.iter().flat_map(|node| {

@@ -53,7 +53,7 @@ impl Graph {
             let routes = routes.filter(|user| !self.is_fetched(node, **user));
             for route in routes.copied() {
                 let is_dated = gaps.len() < MAX_DATED_GAPS;
-                let mut start = || self.start_of_gap((store, known, rows), route, cluster, &mut unread);
+                let mut start = || self.start_of_gap(store, known, rows, route, cluster, &mut unread);
                 let since = if is_dated { start() } else { None };
                 gaps.push(TrafficGap { route, cluster, since });
             }
@@ -118,7 +118,9 @@ impl Graph {
     /// Adds an earlier content of the route to `unread` if its references are unknown.
     fn start_of_gap(
         &self,
-        (store, known, rows): (&Store, &References, usize),
+        store: &Store,
+        known: &References,
+        rows: usize,
         route: NodeId,
         cluster: NodeId,
         unread: &mut Vec<BlobId>,

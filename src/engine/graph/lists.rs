@@ -65,6 +65,7 @@ impl Graph {
         }
     }
 
+    /// Connects a node with what a link names, maybe by an entry of a list.
     fn connect(&mut self, from: NodeId, link: &Link, known: &References) {
         match link.name.split_once('#') {
             Some((name, _)) if is_structured(&link.name) => {

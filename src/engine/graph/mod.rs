@@ -278,6 +278,7 @@ impl Graph {
         building.finish().0
     }
 
+    /// Adds the node of a resource, or merges it with that of another stream.
     fn add(&mut self, fact: ResourceFact, request: Option<PendingRequest>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
         // The client works with new content that warms, although it may withhold its verdict. Of an
@@ -288,10 +289,10 @@ impl Graph {
         let aliases = fact.aliases.clone();
         let node = GraphNode {
             kind,
-            state: NodeState::of(&fact, request),
+            state: NodeState::from_resource(&fact, request),
             content: if warms { fact.content } else { fact.content_in_use() },
-            unanswered: if warms { None } else { UnansweredUpdate::of(&fact) },
-            refused: RefusedUpdate::of(&fact),
+            unanswered: if warms { None } else { UnansweredUpdate::from_resource(&fact) },
+            refused: RefusedUpdate::from_resource(&fact),
             is_unreadable: fact.is_unreadable,
             version: fact.standing().cloned(),
             in_force: fact.in_force.map(|known| known.version),
@@ -336,6 +337,7 @@ impl Graph {
         }
     }
 
+    /// Returns the references of the content of a node, if the content was read.
     fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
         let is_read = |node: &&mut GraphNode| match node.state {
             NodeState::Gone(ResourceState::Redirected) => true,
@@ -386,6 +388,7 @@ impl Graph {
         }
     }
 
+    /// Connects a node with the targets of a name. A prefix may have several.
     fn connect_named(&mut self, from: NodeId, link: &Link) {
         let path: Arc<str> = Arc::from(link.path.as_str());
         let is_prefix = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
@@ -401,6 +404,7 @@ impl Graph {
         }
     }
 
+    /// Adds a reference from one node to another, once.
     fn add_edge(&mut self, from: NodeId, to: NodeId, path: &Arc<str>, source: Option<&OtherSource>) {
         let Some(node) = self.nodes.get_mut(from) else { return };
         if node.uses.iter().any(|(known, _)| *known == to) || to == from {

@@ -90,6 +90,7 @@ pub fn lacks_entry(list: &Value, uri: &str) -> bool {
     !inline.into_iter().any(|name| name == entry)
 }
 
+/// Returns the link of a redirect to its target, if the type is known.
 fn link(path: &str, locator: &Locator) -> Option<Link> {
     let name = locator.target();
     let message = resource_type(&name)?;

@@ -50,7 +50,7 @@ pub struct ChangedReference {
 
 impl RefusedUpdate {
     /// Returns the refused update of a resource, without the changed references.
-    pub(super) fn of(fact: &ResourceFact) -> Option<Box<RefusedUpdate>> {
+    pub(super) fn from_resource(fact: &ResourceFact) -> Option<Box<RefusedUpdate>> {
         let refusal = fact.refusal.clone()?;
         let content = refusal.content.filter(|content| Some(*content) != fact.content_in_use());
         Some(Box::new(RefusedUpdate { refusal, content, changes: Vec::new() }))
@@ -59,7 +59,7 @@ impl RefusedUpdate {
 
 impl UnansweredUpdate {
     /// Returns the unanswered update of a resource, without the changed references.
-    pub(super) fn of(fact: &ResourceFact) -> Option<Box<UnansweredUpdate>> {
+    pub(super) fn from_resource(fact: &ResourceFact) -> Option<Box<UnansweredUpdate>> {
         let is_update = fact.is_unanswered && fact.in_force.is_some();
         let content = if is_update { fact.content } else { None };
         if content.is_none() && !fact.is_removal_unanswered {
@@ -100,18 +100,20 @@ impl ChangedReference {
         };
         let (before, after) = (targets(used), targets(links));
         let mut seen = BTreeSet::new();
-        let mut change = |link: &Link, is_added: bool| {
-            seen.insert((link.kind, link.name.clone())).then(|| ChangedReference {
-                kind: link.kind,
-                name: link.name.as_str().into(),
-                path: link.path.as_str().into(),
-                is_added,
-            })
-        };
-        let is_new = |link: &&Link| !before.contains(&(link.kind, link.name.clone()));
-        let is_gone = |link: &&Link| !after.contains(&(link.kind, link.name.clone()));
-        let mut changes: Vec<_> = links.iter().filter(is_new).filter_map(|link| change(link, true)).collect();
-        changes.extend(used.iter().filter(is_gone).filter_map(|link| change(link, false)));
+        let mut changes = Vec::new();
+        let added = links.iter().map(|link| (link, &before, true));
+        let dropped = used.iter().map(|link| (link, &after, false));
+        for (link, others, is_added) in added.chain(dropped) {
+            let target = (link.kind, link.name.clone());
+            if !others.contains(&target) && seen.insert(target) {
+                changes.push(ChangedReference {
+                    kind: link.kind,
+                    name: link.name.as_str().into(),
+                    path: link.path.as_str().into(),
+                    is_added,
+                });
+            }
+        }
         changes.truncate(MAX_CHANGED_REFERENCES);
         changes
     }

@@ -124,7 +124,7 @@ impl NodeState {
     /// Returns the state of a resource, without regard to references.
     ///
     /// `request` is the pending request.
-    pub(super) fn of(fact: &ResourceFact, request: Option<PendingRequest>) -> NodeState {
+    pub(super) fn from_resource(fact: &ResourceFact, request: Option<PendingRequest>) -> NodeState {
         let in_force = fact.in_force.is_some();
         if fact.is_ignored() {
             return NodeState::Ignored;

@@ -100,6 +100,7 @@ impl Graph {
 }
 
 impl Walk<'_> {
+    /// Returns the nodes to show below a node: its users, or what it refers to.
     fn below(&self, id: NodeId) -> Vec<NodeId> {
         let Some(node) = self.graph.get(id) else { return Vec::new() };
         match self.view.users_of {
@@ -108,26 +109,32 @@ impl Walk<'_> {
         }
     }
 
-    fn is_open(&self, key: u64, open: bool) -> bool {
-        open != self.view.toggled.contains(&key)
+    /// Whether a row is unfolded. `by_default`: whether it is until the user toggles it.
+    fn is_open(&self, key: u64, by_default: bool) -> bool {
+        by_default != self.view.toggled.contains(&key)
     }
 
+    /// Adds the rows below a node: troubled ones first, few healthy ones.
     fn children(&mut self, ids: &[NodeId], parent: u64, follows: &mut Vec<bool>) {
-        let troubled = |id: &NodeId| self.graph.get(*id).is_some_and(|node| node.is_troubled);
-        let (bad, good): (Vec<NodeId>, Vec<NodeId>) = ids.iter().copied().partition(troubled);
-        let good = if self.view.problems && self.view.users_of.is_none() { Vec::new() } else { good };
-        let more = key(parent, "more");
-        let all = self.is_open(more, good.len() <= MAX_HEALTHY_CHILDREN + 1);
-        let few = if all { good.len() } else { MAX_HEALTHY_CHILDREN };
-        let shown: Vec<NodeId> = bad.into_iter().chain(good.iter().copied().take(few)).collect();
-        let rest = good.get(few..).unwrap_or_default();
-        for (i, id) in shown.iter().enumerate() {
-            let last = i + 1 == shown.len() && good.len() <= MAX_HEALTHY_CHILDREN + 1;
-            self.node(*id, parent, follows, last);
+        let is_troubled = |id: &NodeId| self.graph.get(*id).is_some_and(|node| node.is_troubled);
+        let (troubled, mut healthy): (Vec<NodeId>, Vec<NodeId>) = ids.iter().copied().partition(is_troubled);
+        if self.view.problems && self.view.users_of.is_none() {
+            healthy.clear();
         }
-        let first = rest.first().or(good.first()).and_then(|id| self.graph.get(*id));
+        // One node more than the limit takes as many rows as the row about the rest.
+        let has_more_row = healthy.len() > MAX_HEALTHY_CHILDREN + 1;
+        let more = key(parent, "more");
+        let is_unfolded = self.is_open(more, !has_more_row);
+        let count = if is_unfolded { healthy.len() } else { MAX_HEALTHY_CHILDREN };
+        let (listed, rest) = healthy.split_at(count.min(healthy.len()));
+        let all = [&troubled[..], listed].concat();
+        for (i, id) in all.iter().enumerate() {
+            let is_last = i + 1 == all.len() && !has_more_row;
+            self.node(*id, parent, follows, is_last);
+        }
+        let first = rest.first().or(healthy.first()).and_then(|id| self.graph.get(*id));
         if let Some(node) = first
-            && good.len() > MAX_HEALTHY_CHILDREN + 1
+            && has_more_row
             && self.rows.len() < MAX_ROWS
         {
             let rest_nodes = rest.iter().filter_map(|id| self.graph.get(*id));
@@ -138,6 +145,7 @@ impl Walk<'_> {
         }
     }
 
+    /// Adds the row of a node, and the rows below the node if it is unfolded.
     fn node(&mut self, id: NodeId, parent: u64, follows: &mut Vec<bool>, last: bool) {
         let Some(node) = self.graph.get(id) else { return };
         if self.rows.len() >= MAX_ROWS || self.path.contains(&id) || self.path.len() >= MAX_DEPTH {
@@ -145,8 +153,11 @@ impl Walk<'_> {
         }
         let own = key(parent, (node.kind, &node.name, &node.server));
         let below = self.below(id);
-        let small = self.graph.nodes.len() <= MAX_OPEN_NODES || self.view.users_of.is_some();
-        let open = (!below.is_empty()).then(|| self.is_open(own, small || node.is_troubled));
+        let is_small = self.graph.nodes.len() <= MAX_OPEN_NODES || self.view.users_of.is_some();
+        let open = match below.is_empty() {
+            true => None,
+            false => Some(self.is_open(own, is_small || node.is_troubled)),
+        };
         let what = TreeRowKind::Node { id, open };
         self.rows.push(TreeRow { key: own, follows: branch(follows, parent, last), what });
         if open == Some(true) {

@@ -27,7 +27,7 @@ pub enum HoldCommand {
     Replace(HeldId, Bytes),
     /// Do not release a message while it is edited.
     BeginEdit(HeldId),
-    /// The message is not edited any more: its time begins anew.
+    /// The message is not edited any more: its time starts over.
     EndEdit(HeldId),
 }
 

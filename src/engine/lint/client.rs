@@ -216,7 +216,7 @@ impl<'a> RuleContext<'a> {
             let is_used = |(name, entry): &(Sym, ResourceEntry)| {
                 entry.is_present() && track.covers(catalog, *name, Some(entry))
             };
-            for (_, entry) in track.accepted.slots(catalog).into_iter().filter(is_used) {
+            for (_, entry) in track.accepted.entries(catalog).into_iter().filter(is_used) {
                 let refs = entry.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
                 let clusters = refs.iter().flat_map(|refs| ResourceRef::clusters(refs, catalog));
                 found.extend(clusters.filter(|name| missing.contains(name)));

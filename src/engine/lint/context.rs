@@ -105,7 +105,7 @@ impl<'a> RuleContext<'a> {
         self.track_index.and_then(|track| stream.track_at(track))
     }
 
-    /// Returns the track of the type on the stream that the client goes on with, if that ended
+    /// Returns the track of the type on the stream that the client continues with, if that ended
     /// before this one began.
     pub(super) fn previous_track(&self, type_url: &TypeUrl) -> Option<&'a Track> {
         let (stream, store): (&'a Stream, &'a Store) = (self.stream, self.store);

@@ -123,6 +123,7 @@ impl Lint {
         }
     }
 
+    /// Reads references and constraints of a content, unless they are known.
     fn inspect_entry(&mut self, catalog: &mut Catalog, id: BlobId, reads_links: bool) {
         if catalog.is_malformed(id) {
             catalog.note_unreadable(id);
@@ -239,6 +240,7 @@ impl Lint {
         }
     }
 
+    /// Runs the checks of a message, and those of a request or a response.
     fn check_message(&mut self, store: &Store, position: Position<'_>, outcome: &Outcome, message: &Message) {
         self.run(store, position, |checks, ctx| {
             for check in &checks.message {

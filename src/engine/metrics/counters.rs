@@ -64,7 +64,7 @@ pub(crate) struct RowsBefore {
 
 impl RowsBefore {
     /// Returns what a source has before a frame of a stream.
-    pub(crate) fn of(store: &Store, stream: StreamId) -> RowsBefore {
+    pub(crate) fn count(store: &Store, stream: StreamId) -> RowsBefore {
         RowsBefore { stream, rows: store.rows(), lost: lost_on(store, stream) }
     }
 }
@@ -84,7 +84,7 @@ pub struct MessageCounters {
 
 impl MessageCounters {
     /// Counts what a store has.
-    pub(crate) fn of(store: &Store) -> MessageCounters {
+    pub(crate) fn from_store(store: &Store) -> MessageCounters {
         let mut counters = MessageCounters { lost: store.gaps(), ..MessageCounters::default() };
         counters.count_rows(store, store.first_row());
         counters

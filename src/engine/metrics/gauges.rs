@@ -43,7 +43,7 @@ pub struct Gauges {
 impl Gauges {
     /// Computes the figures. Takes time in proportion to the number of streams, types, problems and
     /// findings.
-    pub(super) fn of(store: &Store, findings: &[Finding], labels: &TypeLabels) -> Gauges {
+    pub(super) fn measure(store: &Store, findings: &[Finding], labels: &TypeLabels) -> Gauges {
         let mut gauges = Gauges::default();
         let rules = rules().map(|rule| ((rule.id, rule.severity), 0));
         gauges.findings.extend(rules);
@@ -59,6 +59,7 @@ impl Gauges {
         gauges
     }
 
+    /// Counts a stream by its worst state, and its types.
     fn add_stream(&mut self, store: &Store, labels: &TypeLabels, stream: &Stream) {
         let mut worst = TypeState::Idle;
         if stream.closed.is_some() {

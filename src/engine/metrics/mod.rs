@@ -32,13 +32,13 @@ pub struct Figures {
 
 impl Figures {
     /// Computes the figures of a moment. `memory` is that of all facts, in bytes.
-    pub(crate) fn of(
+    pub(crate) fn measure(
         store: &Store,
         findings: &[Finding],
         memory: usize,
         counters: &MessageCounters,
     ) -> Figures {
-        let gauges = Gauges { memory, ..Gauges::of(store, findings, counters.labels()) };
+        let gauges = Gauges { memory, ..Gauges::measure(store, findings, counters.labels()) };
         Figures { counters: counters.clone(), gauges, clock: store.clock() }
     }
 }

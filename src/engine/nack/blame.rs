@@ -98,6 +98,7 @@ struct Word<'t> {
     is_marked: bool,
 }
 
+/// Splits a text into words of letters, digits and `_`.
 fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut at = 0;

@@ -137,7 +137,8 @@ pub(super) struct WithoutDumps<'t> {
 }
 
 impl WithoutDumps<'_> {
-    pub(super) fn of(text: &str) -> WithoutDumps<'_> {
+    /// Takes the dumps of protobuf messages out of a text.
+    pub(super) fn new(text: &str) -> WithoutDumps<'_> {
         let mut out = WithoutDumps { words: String::new(), name: None, duration: None };
         let mut rest = text;
         for _ in 0..MAX_DUMPS {

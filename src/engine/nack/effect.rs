@@ -59,7 +59,8 @@ pub(super) fn effects(
     nack: &Nack,
     push: &dyn RefusedPush,
     store: &Store,
-    (stream, type_url): (StreamId, &TypeUrl),
+    stream: StreamId,
+    type_url: &TypeUrl,
     last: &NackFact,
 ) -> Vec<NackEffect> {
     let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
@@ -83,7 +84,7 @@ pub(super) fn effects(
 }
 
 /// Returns the version that a client uses of a resource in a refused response.
-pub(super) fn in_use_of(store: &Store, (stream, type_url): (StreamId, &TypeUrl), name: &str) -> InUse {
+pub(super) fn in_use_of(store: &Store, stream: StreamId, type_url: &TypeUrl, name: &str) -> InUse {
     let is_partial = store.stream(stream).is_some_and(|stream| stream.partial);
     let in_use = match store.resource(stream, type_url, name) {
         Some(fact) => in_use(&fact, is_partial),
@@ -98,6 +99,7 @@ pub(super) fn in_use_of(store: &Store, (stream, type_url): (StreamId, &TypeUrl),
     }
 }
 
+/// Returns what the client uses in place of a refused content.
 fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
     match fact.in_force.as_ref().map(|known| &known.version) {
         None if !fact.refused && is_gone(fact.state) => InUse::Gone(fact.state),

@@ -48,11 +48,14 @@ fn named<'t>(list: &'t str, push: &dyn RefusedPush) -> Vec<(&'t str, &'t str)> {
         // Without the response, only the first name is certain.
         return list.split_once(": ").into_iter().collect();
     }
-    let ends = parts.iter().skip(1).map(|(start, _)| *start).chain([list.len()]);
-    let cut = |((start, colon), end): (&(usize, usize), usize)| {
-        Some((list.get(*start..*colon)?, list.get(colon + 2..end)?))
-    };
-    parts.iter().zip(ends).filter_map(cut).collect()
+    let mut named = Vec::new();
+    for (i, (start, colon)) in parts.iter().enumerate() {
+        let end = parts.get(i + 1).map_or(list.len(), |(next, _)| *next);
+        if let (Some(name), Some(reason)) = (list.get(*start..*colon), list.get(colon + 2..end)) {
+            named.push((name, reason));
+        }
+    }
+    named
 }
 
 /// Returns the length of the longest resource name at `start` that is followed by `: `.
@@ -64,7 +67,7 @@ fn name_at(list: &str, start: usize, names: &HashSet<&str>) -> Option<usize> {
 
 /// Reads a reason. Removes dumps, and takes the name of the resource from a dump.
 fn reason(text: &str) -> NackFault {
-    let WithoutDumps { words, name, duration } = WithoutDumps::of(text);
+    let WithoutDumps { words, name, duration } = WithoutDumps::new(text);
     let words = words.trim().trim_start_matches(": ").trim_end_matches([' ', ':', ',', '\n']);
     let mut reason = words.to_owned();
     if let (Some(value), None) = (duration, &name) {

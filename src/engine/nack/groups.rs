@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::StatedFaults;
 use crate::store::{NackFact, RefusedBy, RefusedVersion, StateFact, Store};
-use xdscope_wire::event::{Seq, StreamId, Time, TypeUrl};
+use xdscope_wire::event::{StreamId, TypeUrl};
 
 /// Consecutive NACKs of one version for one reason.
 #[derive(Clone, Debug)]
@@ -42,44 +42,16 @@ impl NackGroup {
     }
 }
 
-/// Facts that groups need besides the states.
-pub trait NackSource {
-    /// Returns the versions in force of the resources that a NACK of a delta stream refuses.
-    fn kept(&self, state: &StateFact, nack: &NackFact) -> Option<Vec<RefusedVersion>>;
-    /// Returns the first resource that the client still refuses, by NACK.
-    fn refused(&self, state: &StateFact) -> HashMap<Seq, RefusedBy>;
-    /// Returns whether the client has accepted a later version of a resource that a NACK of a delta
-    /// stream refuses.
-    fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool;
-    /// Returns the faults that a NACK states.
-    fn stated_faults(&self, nack: &NackFact) -> StatedFaults;
-    /// Returns when a stream closed.
-    fn closed(&self, stream: StreamId) -> Option<Time>;
-}
-
-impl NackSource for Store {
-    fn kept(&self, state: &StateFact, nack: &NackFact) -> Option<Vec<RefusedVersion>> {
-        Some(self.kept_versions(state.stream, &state.type_url, nack))
-    }
-    fn refused(&self, state: &StateFact) -> HashMap<Seq, RefusedBy> {
-        self.refused_by_nack(state.stream, &state.type_url)
-    }
-    fn has_accepted_later(&self, state: &StateFact, nack: &NackFact) -> bool {
-        Store::has_accepted_later(self, state.stream, &state.type_url, nack)
-    }
-    fn stated_faults(&self, nack: &NackFact) -> StatedFaults {
-        self.stated_nack_faults(&nack.message, nack.refused)
-    }
-    fn closed(&self, stream: StreamId) -> Option<Time> {
-        self.stream(stream)?.closed
-    }
-}
-
 /// Returns the groups of a store: open ones first, then newest first.
 pub fn nack_groups(store: &Store) -> Vec<NackGroup> {
-    let line = |n: Seq| store.row_of(n).and_then(|row| store.line(row));
-    let mut tracks: Vec<(StreamId, TypeUrl)> =
-        store.nacks().into_iter().filter_map(line).map(|line| (line.stream, line.row.type_url)).collect();
+    let mut tracks: Vec<(StreamId, TypeUrl)> = Vec::new();
+    for nack in store.nacks() {
+        if let Some(row) = store.row_of(nack)
+            && let Some(line) = store.line(row)
+        {
+            tracks.push((line.stream, line.row.type_url));
+        }
+    }
     tracks.sort_unstable();
     tracks.dedup();
     let states: Vec<StateFact> =
@@ -88,19 +60,16 @@ pub fn nack_groups(store: &Store) -> Vec<NackGroup> {
 }
 
 /// Returns the groups of some states: open ones first, then newest first.
-pub fn groups_of_states<'a>(
-    states: impl Iterator<Item = &'a StateFact>,
-    source: &impl NackSource,
-) -> Vec<NackGroup> {
-    let groups = states.flat_map(|state| groups_of(source, state)).collect();
-    let mut groups = across_streams(groups, source);
+pub fn groups_of_states<'a>(states: impl Iterator<Item = &'a StateFact>, store: &Store) -> Vec<NackGroup> {
+    let groups = states.flat_map(|state| groups_of_type(store, state)).collect();
+    let mut groups = across_streams(groups, store);
     groups.sort_by_key(|group| (!group.is_open, Reverse(group.last().map(|nack| nack.n))));
     groups
 }
 
 /// Joins the last refusals of a stream with the first ones of the client's next stream, if the
 /// client refuses one content on both.
-fn across_streams(groups: Vec<NackGroup>, source: &impl NackSource) -> Vec<NackGroup> {
+fn across_streams(groups: Vec<NackGroup>, store: &Store) -> Vec<NackGroup> {
     let mut out: Vec<NackGroup> = Vec::with_capacity(groups.len());
     let mut newest: HashMap<(Arc<str>, TypeUrl), usize> = HashMap::new();
     for group in groups {
@@ -108,14 +77,14 @@ fn across_streams(groups: Vec<NackGroup>, source: &impl NackSource) -> Vec<NackG
             out.push(group);
             continue;
         };
-        let at = newest.entry((node, group.type_url.clone())).or_insert(out.len());
-        match out.get_mut(*at) {
-            Some(earlier) if goes_on(earlier, &group, source) => {
+        let index = newest.entry((node, group.type_url.clone())).or_insert(out.len());
+        match out.get_mut(*index) {
+            Some(earlier) if is_continued_by(earlier, &group, store) => {
                 let nacks = std::mem::take(&mut earlier.nacks).into_iter().chain(group.nacks).collect();
                 *earlier = NackGroup { nacks, ..group };
             }
             _ => {
-                *at = out.len();
+                *index = out.len();
                 out.push(group);
             }
         }
@@ -123,38 +92,45 @@ fn across_streams(groups: Vec<NackGroup>, source: &impl NackSource) -> Vec<NackG
     out
 }
 
-/// Whether a group goes on with the open refusals of an earlier stream, which has ended.
-fn goes_on(earlier: &NackGroup, group: &NackGroup, source: &impl NackSource) -> bool {
+/// Whether a group continues with the open refusals of an earlier stream, which has ended.
+fn is_continued_by(earlier: &NackGroup, group: &NackGroup, store: &Store) -> bool {
     let (Some(last), Some(first)) = (earlier.last(), group.nacks.first()) else { return false };
-    let is_same = last.is_repeat_of(first);
-    let has_ended = || source.closed(earlier.stream).is_some_and(|at| at <= first.at);
-    earlier.is_open && earlier.stream != group.stream && is_same && has_ended()
+    if !earlier.is_open || earlier.stream == group.stream || !last.is_repeat_of(first) {
+        return false;
+    }
+    let closed = store.stream(earlier.stream).and_then(|stream| stream.closed);
+    closed.is_some_and(|closed| closed <= first.at)
 }
 
-fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
+/// Groups the NACKs of a type: repeats of one refusal belong together.
+fn groups_of_type(store: &Store, state: &StateFact) -> Vec<NackGroup> {
     let newest = state.nacks.last().map(|nack| nack.n);
-    let runs = state.nacks.chunk_by(NackFact::is_repeat_of);
+    let (stream, url) = (state.stream, &state.type_url);
     let is_delta = state.variant.is_delta();
-    let is_of_type = !is_delta && state.open_nack.is_some();
+    let refuses_type = !is_delta && state.open_nack.is_some();
     let is_refusing = state.open_nack.is_some() || !state.standing_nacks.is_empty();
-    let has_refused = !is_of_type && is_refusing;
-    let refused = if has_refused { source.refused(state) } else { HashMap::new() };
-    let group = |run: &[NackFact]| {
-        let last = run.last()?;
+    let refused = match is_refusing && !refuses_type {
+        true => store.refused_by_nack(stream, url),
+        false => HashMap::new(),
+    };
+    let mut groups = Vec::new();
+    for run in state.nacks.chunk_by(NackFact::is_repeat_of) {
+        let Some(last) = run.last() else { continue };
         let is_open = state.is_refusing(run, Some(last.n) == newest);
-        Some(NackGroup {
-            stream: state.stream,
+        let is_mended = state.is_mended(last) && (!is_delta || store.has_accepted_later(stream, url, last));
+        groups.push(NackGroup {
+            stream,
             node: state.node.clone(),
-            type_url: state.type_url.clone(),
+            type_url: url.clone(),
             in_force: state.in_force.clone(),
-            kept: if is_delta { source.kept(state, last) } else { None },
+            kept: if is_delta { Some(store.kept_versions(stream, url, last)) } else { None },
             refused: if is_open { refused.get(&last.n).cloned() } else { None },
             is_open,
-            is_mended: state.is_mended(last) && (!is_delta || source.has_accepted_later(state, last)),
+            is_mended,
             is_settled_later: state.is_settled_later,
             nacks: run.to_vec(),
-            faults: source.stated_faults(last),
-        })
-    };
-    runs.filter_map(group).collect()
+            faults: store.stated_nack_faults(&last.message, last.refused),
+        });
+    }
+    groups
 }

@@ -181,6 +181,7 @@ fn java(text: &str) -> Option<Vec<NackFault>> {
     (!entries.is_empty()).then_some(entries)
 }
 
+/// Reads a line of grpc-java, about a resource by its index or its name.
 fn java_line(rest: &str) -> Option<NackFault> {
     if let Some(rest) = rest.strip_prefix("Resource index ") {
         let (number, why) = rest.split_once(" - ")?;

@@ -274,6 +274,7 @@ struct FoundKeys {
     path: String,
 }
 
+/// Counts the members of a body with a name, and finds the first.
 fn find_keys(body: &Value, name: &str) -> FoundKeys {
     let mut count = 0;
     let is = |key: &str| !key.is_empty() && path::is_same_field(key, name);

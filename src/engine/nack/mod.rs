@@ -30,7 +30,7 @@ pub use dump::without_long_dumps;
 pub(crate) use dump::without_random_words;
 pub use effect::{InUse, NackEffect};
 pub use faults::StatedFaults;
-pub use groups::{NackGroup, NackSource, groups_of_states, nack_groups};
+pub use groups::{NackGroup, groups_of_states, nack_groups};
 pub(crate) use guess::is_name_in;
 pub use path::{steps as path_steps, value_at};
 pub use report::{FieldRules, NackReport, Recovery, RefusedResource, nack_report, of_message};
@@ -92,7 +92,7 @@ const MAX_COMPLETED_FAULTS: usize = 16;
 /// size.
 const MAX_TEXT_BYTES: usize = 256 << 10;
 
-/// The response that a NACK rejects, as far as it is available.
+/// The response that a NACK rejects, if available.
 pub trait RefusedPush {
     /// Returns the type URL of the response.
     fn type_url(&self) -> &str;

@@ -152,11 +152,9 @@ pub fn nack_report(
     let nack = read(&last.message, &push, schema);
     let node = store.stream(stream).and_then(|stream| stream.node);
     let client = nack.client.or_else(|| ClientKind::of_user_agent(&node?.user_agent));
-    let pushes: Vec<Seq> = nacks.iter().filter_map(|nack| nack.refused).collect();
-    let pairs = || pushes.iter().zip(pushes.iter().skip(1));
-    let gaps = nacks.iter().zip(nacks.iter().skip(1)).map(|(a, b)| b.at.since(a.at));
-    let mut named: Vec<&str> =
-        nack.entries.iter().flat_map(|fault| &fault.name).map(|n| n.value.as_str()).collect();
+    let gaps = nacks.windows(2).map(|pair| pair[1].at.since(pair[0].at)).collect();
+    let names = nack.entries.iter().filter_map(|fault| fault.name.as_ref());
+    let mut named: Vec<&str> = names.map(|name| name.value.as_str()).collect();
     let all_named = named.len() == nack.entries.len();
     named.sort_unstable();
     named.dedup();
@@ -166,17 +164,29 @@ pub fn nack_report(
     NackReport {
         client,
         is_delta: variant.is_some_and(|variant| variant.is_delta()),
-        partial_use: PartialUse::of(client, kind, &last.message, push.names.len()),
-        pushed: (pushed > 0).then_some(pushed),
-        others: (pushed > 0 && all_named).then(|| pushed.saturating_sub(named.len() as u64)),
+        partial_use: PartialUse::by_client(client, kind, &last.message, push.names.len()),
+        pushed: if pushed > 0 { Some(pushed) } else { None },
+        others: if pushed > 0 && all_named { Some(pushed.saturating_sub(named.len() as u64)) } else { None },
         same_error: nacks.iter().all(|nack| nack.has_reason_of(last)),
-        same_push: pairs().map(|(a, b)| store.same_push(*a, *b)).reduce(|a, b| Some(a? && b?)).flatten(),
-        gaps: gaps.collect(),
+        same_push: are_same_pushes(store, nacks),
+        gaps,
         subjects: refused_resources(&nack, &push, stream, last),
-        effects: effects(&nack, &push, store, (stream, type_url), last),
+        effects: effects(&nack, &push, store, stream, type_url, last),
         recovery: recovery(&nack, store, stream, type_url, nacks),
         nack,
     }
+}
+
+/// Whether all refused responses have equal resources. `None` for a single response, and if one of
+/// them was dropped.
+fn are_same_pushes(store: &Store, nacks: &[NackFact]) -> Option<bool> {
+    let pushes: Vec<Seq> = nacks.iter().filter_map(|nack| nack.refused).collect();
+    let mut all_same = None;
+    for pair in pushes.windows(2) {
+        let is_same = store.same_push(pair[0], pair[1])?;
+        all_same = Some(all_same.unwrap_or(true) && is_same);
+    }
+    all_same
 }
 
 /// Returns the ACK of a later version, unless the client still refuses one of the resources.
@@ -207,6 +217,7 @@ fn recovery(
     })
 }
 
+/// Returns the resources that a NACK names, each with its faults.
 fn refused_resources(
     nack: &Nack,
     push: &StoredPush<'_>,
@@ -227,6 +238,7 @@ fn refused_resources(
     resources.map(|(name, faults)| refused_resource(name, faults, push, stream, last)).collect()
 }
 
+/// Compares the refused content of a resource with the last good version.
 fn refused_resource(
     name: &Extracted,
     faults: Vec<(Extracted, String)>,
@@ -234,44 +246,65 @@ fn refused_resource(
     stream: StreamId,
     last: &NackFact,
 ) -> RefusedResource {
-    let at = push.names.iter().rposition(|known| **known == *name.value);
-    let content = at.and_then(|at| push.contents.get(at)).copied();
-    let refused = content.and_then(|content| push.tree(content, MAX_SHOWN_BYTES));
-    let named = NamedFields::read(&last.message, &push.names, &name.value);
-    let broken = content.map(|content| BrokenConstraints::of(push.store, push.schema, content, Some(&named)));
-    let pushed = last.refused.unwrap_or(last.n);
-    let in_force = push.store.resource(stream, push.type_url, &name.value).and_then(|fact| fact.in_force);
-    let in_force = in_force.map(|known| known.version);
-    let good_on = |on: StreamId| {
-        let versions = push.store.versions(on, push.type_url, &name.value).into_iter();
-        let mut accepted = versions.filter(|version| {
-            let is_accepted = version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted);
-            // The client may refuse a version that it has.
-            let is_held = || on == stream && in_force.as_deref() == Some(&*version.version);
-            version.first < pushed && (is_accepted || is_held())
-        });
-        let version = accepted.next()?;
-        let body = push.tree(version.content?, MAX_SHOWN_BYTES)?;
-        Some((on, (version, body)))
-    };
-    let earlier = push.store.earlier_streams(stream).into_iter();
-    let good = [stream].into_iter().chain(earlier.take(MAX_EARLIER_STREAMS)).find_map(good_on);
-    let good_stream = good.as_ref().map(|(on, _)| *on).filter(|on| *on != stream);
-    // A rule explains the NACK only if the text names its field.
-    let stated_field = faults.iter().find(|(field, _)| !field.guessed);
-    let rules = stated_field.zip(refused.as_ref()).map(|((field, _), body)| FieldRules {
-        field: field.value.clone(),
-        rules: push.schema.rules_at(body, &field.value),
-    });
-    RefusedResource {
+    let mut resource = RefusedResource {
         name: name.clone(),
         faults,
-        rules: rules.filter(|stated| !stated.rules.is_empty()),
-        owners: content.map_or_else(Vec::new, |content| owners_of_content(push.store.catalog(), content)),
-        broken: broken.unwrap_or_default(),
-        refused,
-        good: good.map(|(_, good)| good),
-        good_stream,
-        in_use: in_use_of(push.store, (stream, push.type_url), &name.value),
+        rules: None,
+        owners: Vec::new(),
+        broken: BrokenConstraints::default(),
+        refused: None,
+        good: None,
+        good_stream: None,
+        in_use: in_use_of(push.store, stream, push.type_url, &name.value),
+    };
+    if let Some(index) = push.names.iter().rposition(|known| **known == *name.value)
+        && let Some(content) = push.contents.get(index).copied()
+    {
+        let named = NamedFields::read(&last.message, &push.names, &name.value);
+        resource.broken = BrokenConstraints::check(push.store, push.schema, content, Some(&named));
+        resource.owners = owners_of_content(push.store.catalog(), content);
+        resource.refused = push.tree(content, MAX_SHOWN_BYTES);
     }
+    // A rule explains the NACK only if the text names its field.
+    if let Some(body) = &resource.refused
+        && let Some((field, _)) = resource.faults.iter().find(|(field, _)| !field.guessed)
+    {
+        let rules = push.schema.rules_at(body, &field.value);
+        if !rules.is_empty() {
+            resource.rules = Some(FieldRules { field: field.value.clone(), rules });
+        }
+    }
+    let pushed = last.refused.unwrap_or(last.n);
+    let earlier = push.store.earlier_streams(stream).into_iter().take(MAX_EARLIER_STREAMS);
+    for candidate in [stream].into_iter().chain(earlier) {
+        if let Some(good) = good_version(push, candidate, &name.value, pushed, candidate == stream) {
+            resource.good = Some(good);
+            resource.good_stream = if candidate == stream { None } else { Some(candidate) };
+            break;
+        }
+    }
+    resource
+}
+
+/// Returns the last good version of a resource on a stream, before the refused response, with its
+/// body. `is_own`: on the stream of the NACK the version in force counts as good, too.
+fn good_version(
+    push: &StoredPush<'_>,
+    stream: StreamId,
+    name: &str,
+    pushed: Seq,
+    is_own: bool,
+) -> Option<(VersionFact, Value)> {
+    let mut in_force = None;
+    if is_own && let Some(fact) = push.store.resource(stream, push.type_url, name) {
+        in_force = fact.in_force.map(|known| known.version);
+    }
+    let good = push.store.versions(stream, push.type_url, name).into_iter().find(|version| {
+        let is_accepted = version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted);
+        // The client may refuse a version that it has.
+        let is_held = in_force.as_ref() == Some(&version.version);
+        version.first < pushed && (is_accepted || is_held)
+    })?;
+    let body = push.tree(good.content?, MAX_SHOWN_BYTES)?;
+    Some((good, body))
 }

@@ -59,7 +59,7 @@ impl PartialUse {
     ///
     /// The behavior of Envoy was observed with Envoy 1.40, see the integration test `in_force`.
     /// `None` if nothing is known of the client.
-    pub fn of(
+    pub fn by_client(
         client: Option<ClientKind>,
         kind: Option<Kind>,
         text: &str,
@@ -100,7 +100,8 @@ impl NackScope {
     /// The text names a resource in the place of a known format, else as a separate word.
     pub fn read(
         text: &str,
-        (names, removed): (&[Arc<str>], &[Arc<str>]),
+        names: &[Arc<str>],
+        removed: &[Arc<str>],
         agent: Option<ClientKind>,
         kind: Option<Kind>,
     ) -> NackScope {
@@ -125,7 +126,7 @@ impl NackScope {
             let [only] = names else { return NackScope::default() };
             named.insert(only.to_string());
         }
-        let partial_use = PartialUse::of(nack.client.or(agent), kind, text, names.len());
+        let partial_use = PartialUse::by_client(nack.client.or(agent), kind, text, names.len());
         NackScope { named, rest: partial_use.map(PartialUse::rest).unwrap_or_default() }
     }
 

@@ -38,6 +38,7 @@ pub(super) fn name_missing_secrets(applied: &AppliedState, problems: &mut [Probl
     }
 }
 
+/// Returns the problem of resources that the dump of the client lacks.
 fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<ProblemFact> {
     let diff = applied.compare(state, store).filter(|diff| diff.is_problem())?;
     let refused = || diff.refused_accepted.iter();

@@ -18,6 +18,7 @@ pub(super) fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &
     }
 }
 
+/// Returns the intervention of xdscope that has caused a problem.
 fn cause<'a>(
     stream: &'a Stream,
     track: &'a Track,

@@ -64,6 +64,7 @@ pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<P
     out
 }
 
+/// Returns the problem of an answer that was owed when a stream ended.
 fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
     let blame = match owed.debt {
         Debt::Verdict { .. } => Blame::Client,

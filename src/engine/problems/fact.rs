@@ -422,9 +422,10 @@ pub struct OwedResources {
     pub names: Vec<Arc<str>>,
     /// How many more names there are.
     pub more: usize,
-    /// The requests for the first name, once the time limit is over.
+    /// The requests for the first name, once the time limit has ended.
     pub requests: Option<RequestSpan>,
-    /// The client goes on with another version of the first resource than the server sent last.
+    /// The client continues with another version of the first resource than the server sent
+    /// last.
     pub has_older: bool,
     /// The server has removed the resources before the stream, and the client states them.
     pub is_removal: bool,

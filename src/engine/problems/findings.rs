@@ -226,6 +226,7 @@ struct Causes {
 }
 
 impl Causes {
+    /// Indexes problems by what findings have in common with them.
     fn new(problems: &[ProblemFact]) -> Causes {
         let mut causes = Causes {
             by_message: HashMap::new(),
@@ -287,21 +288,14 @@ impl Causes {
             Subject::RemovedCluster if finding.over.is_none() => return None,
             _ => {}
         }
-        let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
-        // A client that does not answer is not at fault for the content.
-        let is_cause = |at: &usize| {
-            let is_unanswered = |problem: &ProblemFact| matches!(problem.problem, Problem::Unanswered { .. });
-            finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
-        };
-        if is_refusable(finding) {
-            let refusal = finding.messages.iter().find_map(of_message).filter(is_cause);
-            let refusal = refusal.or_else(|| self.refused_among(store, problems, finding));
-            if refusal.is_some() && !is_about_others(store, finding) {
-                return refusal;
-            }
+        if is_refusable(finding)
+            && !is_about_others(store, finding)
+            && let Some(refusal) = self.refusal_of(store, problems, finding)
+        {
+            return Some(refusal);
         }
-        if let Some(at) = self.missed_by(problems, finding) {
-            return Some(at);
+        if let Some(index) = self.missed_by(problems, finding) {
+            return Some(index);
         }
         let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone())).copied();
         if is_unanswerable(finding) {
@@ -310,19 +304,33 @@ impl Causes {
         if finding.names.is_empty() {
             return None;
         }
-        let is_waiting = |at: &usize| {
-            let asked = problems.get(*at).and_then(|problem| problem.at);
+        if let Some(index) = waiting {
+            let asked = problems.get(index).and_then(|problem| problem.at);
             // A message before the request has broken the rule about something else.
             let newest = finding.messages.last().copied().max(finding.at);
-            (newest.is_none() || newest >= asked) && is_waiting(store, finding)
-        };
-        if let Some(at) = waiting.filter(is_waiting) {
-            return Some(at);
+            if (newest.is_none() || newest >= asked) && is_waiting(store, finding) {
+                return Some(index);
+            }
         }
-        let warming = self.warming.get(&finding.stream).into_iter().flatten();
-        let warming =
-            warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)));
-        warming.or_else(|| self.owed_to_warming(store, finding))
+        for index in self.warming.get(&finding.stream).into_iter().flatten() {
+            if problems.get(*index).is_some_and(|problem| is_warming(problem, finding)) {
+                return Some(*index);
+            }
+        }
+        self.owed_to_warming(store, finding)
+    }
+
+    /// Returns the problem of the refusal of a message of a finding.
+    fn refusal_of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+        let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
+        if let Some(index) = finding.messages.iter().find_map(of_message) {
+            let problem = problems.get(index).map(|problem| &problem.problem);
+            // A client that does not answer is not at fault for the content.
+            if finding.blame == Blame::Client || !matches!(problem, Some(Problem::Unanswered { .. })) {
+                return Some(index);
+            }
+        }
+        self.refused_among(store, problems, finding)
     }
 
     /// Returns the problem of the refusals of a type, if one of them is of a message of a finding.
@@ -366,20 +374,22 @@ impl Causes {
         let track = stream.find(&finding.type_url)?;
         let facts = store.warming_of_track(stream, track).into_iter();
         let facts = facts.chain(store.used_without(stream, track));
-        let mut needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
-        needs.find_map(|need| {
-            let name = xdscope_wire::xdstp::named(store.catalog(), &need.name)?;
+        let needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
+        for need in needs {
+            let Some(name) = xdscope_wire::xdstp::named(store.catalog(), &need.name) else { continue };
             let is_owed = |track: &&Track| {
-                let request = track.waiting.get(name);
-                let is_waiting = request.is_some_and(|request| request.is_owed());
+                let is_waiting = track.waiting.get(name).is_some_and(|request| request.is_owed());
                 track.kind == Some(need.kind) && (is_waiting || track.wildcard_owed().is_some())
             };
-            let mut carriers = store.engine().open_of_kind(stream, need.kind);
-            carriers.find_map(|(_, carrier)| {
-                let owed = carrier.tracks_shown().find(is_owed)?;
-                self.waiting.get(&(carrier.id, owed.type_url.clone())).copied()
-            })
-        })
+            for (_, carrier) in store.engine().open_of_kind(stream, need.kind) {
+                if let Some(owed) = carrier.tracks_shown().find(is_owed)
+                    && let Some(problem) = self.waiting.get(&(carrier.id, owed.type_url.clone()))
+                {
+                    return Some(*problem);
+                }
+            }
+        }
+        None
     }
 }
 
@@ -492,31 +502,35 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
 
 /// Returns the problem of findings with one cause, unless all are mere notes.
 fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<ProblemFact> {
-    let finding_at = |index: &usize| findings.get(*index);
-    let rated = || group.iter().filter_map(finding_at).filter(|finding| finding.is_rated());
-    let lead = rated().next()?;
-    // Findings that are over say nothing about those that last.
+    let all: Vec<&Finding> = group.iter().filter_map(|index| findings.get(*index)).collect();
+    let rated: Vec<&Finding> = all.iter().copied().filter(|finding| finding.is_rated()).collect();
+    let lead = *rated.first()?;
+    // Findings that have ended say nothing about those that last.
     let is_alike = |finding: &&Finding| {
-        (finding.rule.id, finding.blame) == (lead.rule.id, lead.blame)
+        finding.rule.id == lead.rule.id
+            && finding.blame == lead.blame
             && (lead.over.is_some() || finding.over.is_none())
     };
-    let alike = || group.iter().filter_map(finding_at).filter(is_alike);
+    let alike: Vec<&Finding> = all.iter().copied().filter(is_alike).collect();
     let places: BTreeSet<(Option<&Arc<str>>, StreamId)> =
-        alike().map(|finding| (finding.node.as_ref(), finding.stream)).collect();
-    let others = places.iter().filter(|(_, stream)| *stream != lead.stream);
-    let others =
-        others.map(|(node, stream)| ProblemPlace { stream: *stream, node: node.cloned(), mark: None });
-    let mut merged = merged(lead, alike().skip(1));
+        alike.iter().map(|finding| (finding.node.as_ref(), finding.stream)).collect();
+    let mut others = Vec::new();
+    for (node, stream) in &places {
+        if *stream != lead.stream {
+            others.push(ProblemPlace { stream: *stream, node: node.cloned(), mark: None });
+        }
+    }
+    let mut merged = merged(lead, alike.iter().copied().skip(1));
     // The other side has a share in the fault: a client that accepts what it should refuse.
-    let is_of_other =
-        |finding: &&Finding| finding.blame != lead.blame && finding.over.is_some() == lead.over.is_some();
-    let of_other = rated().find(is_of_other);
-    if let Some(other) = of_other {
+    let is_of_other_side =
+        |finding: &&&Finding| finding.blame != lead.blame && finding.over.is_some() == lead.over.is_some();
+    let of_other_side = rated.iter().find(is_of_other_side);
+    if let Some(other) = of_other_side {
         merged.text.push_str(&format!("; {}: {}", other.blame.word(), other.text));
     }
     // Notes do not keep a problem open.
-    let over = if rated().all(|finding| finding.over.is_some()) {
-        rated().filter_map(|finding| finding.over).max()
+    let over = if rated.iter().all(|finding| finding.over.is_some()) {
+        rated.iter().filter_map(|finding| finding.over).max()
     } else {
         None
     };
@@ -525,17 +539,17 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         Severity::Error => Urgency::Error,
         _ => Urgency::Warning,
     };
-    let blame = if of_other.is_some() { Blame::Both } else { lead.blame };
-    let lasts = rated().any(Finding::lasts);
+    let blame = if of_other_side.is_some() { Blame::Both } else { lead.blame };
+    let lasts = rated.iter().any(|finding| finding.lasts());
     let stream = store.engine().stream(lead.stream);
     let closed = stream.and_then(|stream| stream.closed.as_ref()).map(|(at, _)| *at);
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
-        last: (merged.count > 1).then_some(merged.last),
+        last: if merged.count > 1 { Some(merged.last) } else { None },
         count: merged.count,
         period,
         streams: places.len() as u64,
-        others: others.collect(),
+        others,
         node: lead.node.clone(),
         type_url: lead.type_url.clone(),
         at: lead.at,

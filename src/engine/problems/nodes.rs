@@ -34,7 +34,7 @@ struct RefusalCause {
 
 impl RefusalCause {
     /// Returns the cause of a refusal. `None` for other problems, and without a node.
-    fn of(store: &Store, fact: &ProblemFact) -> Option<RefusalCause> {
+    fn find(store: &Store, fact: &ProblemFact) -> Option<RefusalCause> {
         fact.node.as_ref()?;
         let (version, still_refused) = match &fact.problem {
             Problem::Refused(refused) => (refused.version.to_string(), None),
@@ -81,7 +81,7 @@ fn resources_hash(track: &Track, nack: Seq) -> u64 {
 pub(super) fn merge(store: &Store, all: &[Finding], problems: &mut Vec<ProblemFact>) {
     let mut by_cause: HashMap<RefusalCause, Vec<usize>> = HashMap::new();
     for (at, problem) in problems.iter().enumerate() {
-        if let Some(cause) = RefusalCause::of(store, problem) {
+        if let Some(cause) = RefusalCause::find(store, problem) {
             by_cause.entry(cause).or_default().push(at);
         }
     }

@@ -97,8 +97,8 @@ impl Standing {
     }
 }
 
-/// Returns the NACKs of a type, and those of earlier streams that the client goes on with, oldest
-/// first.
+/// Returns the NACKs of a type, and those of earlier streams that the client continues with,
+/// oldest first.
 fn all_nacks(track: &Track) -> impl Iterator<Item = &NackFact> {
     track.carried.refusals.nacks().iter().chain(&track.verdicts.nacks)
 }
@@ -114,6 +114,7 @@ struct Series<'a> {
     open: usize,
 }
 
+/// Returns the problem of a push that the client refuses, maybe again and again.
 fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'_>) -> Option<ProblemFact> {
     let nack = *series.nacks.first()?;
     let (version, in_force) = refused_version(store, stream, track, nack);
@@ -134,7 +135,7 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         is_resent: series.times > 1 && series.nacks.iter().all(|earlier| earlier.is_same_content(nack)),
         in_force,
         knows_in_force: stream.knows_in_force(track) && nack.refused.is_some(),
-        message: Some(explained.message.clone()).filter(|text| !text.trim().is_empty()),
+        message: if explained.message.trim().is_empty() { None } else { Some(explained.message.clone()) },
         faults: store.nack_faults(&explained.message, explained.refused),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
@@ -182,7 +183,7 @@ fn users_of_extension(store: &Store, stream: &Stream, track: &Track, nack: &Nack
     let mut users = Vec::new();
     for (_, other) in engine.open_of_kind(stream, Kind::Lds) {
         for listeners in other.known_tracks().filter(|track| track.kind == Some(Kind::Lds)) {
-            for (name, entry) in listeners.sent.slots(catalog) {
+            for (name, entry) in listeners.sent.entries(catalog) {
                 let needs = engine.needs().of_content(catalog, entry.blob);
                 let mut needs = needs.iter().filter(|need| need.kind == Kind::Ecds);
                 if entry.is_present() && needs.any(|need| is_refused(need.name)) {
@@ -272,7 +273,7 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
         let (refusal, name) = *own.next()?;
         let nack = *nacks.iter().find(|nack| nack.n == refusal.nack)?;
         let refused = RefusedResources {
-            first: store.still_refused(stream, track, (name, &refusal), own.count()),
+            first: store.still_refused(stream, track, name, &refusal, own.count()),
             response: refusal.response,
             is_earlier: track.verdicts.nack(nack.n).is_none(),
             open: standing.runs_among(&nacks),

@@ -75,6 +75,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     out
 }
 
+/// Returns the problem of the oldest push to which the client owes an answer.
 fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let response = track.responses.pending().next()?;
     let verdict = track.verdict_on(response);
@@ -86,41 +87,44 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
     let (is_polling, stray) = (track.polled, None);
     let problem = Problem::Unanswered { version, response: response.seq, is_polling, stray, is_guess };
     let messages = track.verdicts_owed().take(MAX_EVIDENCE).map(|verdict| verdict.message).collect();
-    Some(ProblemFact { messages, ..of_condition(store, (stream, track), &verdict, problem) })
+    Some(ProblemFact { messages, ..of_condition(store, stream, track, &verdict, problem) })
 }
 
+/// Returns the problem of an answer to a wildcard that the server owes.
+fn owed_wildcard(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let wildcard = track.wildcard_owed()?;
+    let unreadable = stream.unreadable.filter(|seq| *seq > wildcard.message);
+    let owed = OwedResources {
+        names: Vec::new(),
+        more: 0,
+        requests: None,
+        has_older: false,
+        is_removal: false,
+        earlier: None,
+        is_resend: false,
+        is_first: track.traffic.pushes == 0,
+        unreadable,
+        has_gap: unreadable.is_none() && !stream.has_all_since(wildcard.message),
+        limit: store.limits().left(&wildcard, store.now()),
+        needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, None)),
+        broken: Vec::new(),
+        newest_request: None,
+        is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
+        is_dumped: false,
+    };
+    Some(of_condition(store, stream, track, &wildcard, Problem::Owed(owed)))
+}
+
+/// Returns the problem of the names that the server owes for the longest time, or of a wildcard.
 fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let (limits, now) = (store.limits(), store.now());
-    let Some(first) = track.waiting.oldest_owed() else {
-        let wildcard = track.wildcard_owed()?;
-        let limit = limits.left(&wildcard, now);
-        let unreadable = stream.unreadable.filter(|seq| *seq > wildcard.message);
-        let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));
-        let owed = OwedResources {
-            names: Vec::new(),
-            more: 0,
-            requests: None,
-            has_older: false,
-            is_removal: false,
-            earlier: None,
-            is_resend: false,
-            is_first: track.traffic.pushes == 0,
-            unreadable,
-            has_gap: unreadable.is_none() && !stream.has_all_since(wildcard.message),
-            limit,
-            needed_by,
-            broken: Vec::new(),
-            newest_request: None,
-            is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
-            is_dumped: false,
-        };
-        return Some(of_condition(store, (stream, track), &wildcard, Problem::Owed(owed)));
-    };
+    let Some(first) = track.waiting.oldest_owed() else { return owed_wildcard(store, stream, track) };
     let condition = first.condition();
     let is_late = limits.is_overdue(&condition, now);
     let alike = track.waiting.owed().filter(|(_, request)| limits.is_late(request.since, now) == is_late);
     let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
-    let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
+    let is_older =
+        |name: &Sym| track.owes_newer_version(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
     let newest = names.iter().filter_map(|name| track.waiting.get(*name)).map(|request| request.first).max();
     let unreadable = stream.unreadable.filter(|seq| *seq > first.first);
@@ -145,7 +149,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     };
     let messages =
         owed.requests.map_or_else(Vec::new, |span| sorted(vec![first.began_with(), span.first, span.last]));
-    let owed = of_condition(store, (stream, track), &condition, Problem::Owed(owed));
+    let owed = of_condition(store, stream, track, &condition, Problem::Owed(owed));
     Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
 }
 
@@ -166,6 +170,7 @@ fn reported(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
     reasons.iter().filter_map(|names| reported_for_reason(store, stream, track, names)).collect()
 }
 
+/// Returns the problem of names that the server withholds for one reason.
 fn reported_for_reason(
     store: &Store,
     stream: &Stream,
@@ -192,7 +197,7 @@ fn reported_for_reason(
 /// Returns the problem of the listeners and clusters of a gRPC client that do not exist, as the
 /// server says.
 fn absent_targets(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let absent = AbsentResources::of(store, stream, track).targets();
+    let absent = AbsentResources::new(store, stream, track).targets();
     let first = absent.iter().min_by_key(|absent| (absent.at, absent.response))?;
     let problem = Problem::Reported(ReportedErrors {
         names: absent.iter().take(MAX_LISTED_NAMES).map(|absent| absent.name.clone()).collect(),
@@ -222,32 +227,34 @@ fn warming(store: &Store, stream: &Stream, track: &Track) -> [Option<ProblemFact
         true => Urgency::Pending,
         false => Urgency::Warning,
     };
-    let of_server = warming_problem(store, (stream, track), of_server, urgency);
-    [of_server, warming_of_client(store, (stream, track), in_time)]
+    let of_server = warming_problem(store, stream, track, of_server, urgency);
+    [of_server, warming_of_client(store, stream, track, in_time)]
 }
 
 /// Returns the problem of resources that warm until the client requests what they refer to: those
 /// of which the request is overdue, else those `waiting` of which it is still in time.
 fn warming_of_client(
     store: &Store,
-    (stream, track): (&Stream, &Track),
+    stream: &Stream,
+    track: &Track,
     mut waiting: Vec<WarmingFact>,
 ) -> Option<ProblemFact> {
     let limit = store.limits().resource_timeout;
     let overdue = limit.map(|limit| store.unrequested_of_track(stream, track, (store.now(), limit)));
     let overdue = overdue.filter(|overdue| !overdue.is_empty());
     if let Some(overdue) = overdue {
-        return warming_problem(store, (stream, track), overdue, Urgency::Warning);
+        return warming_problem(store, stream, track, overdue, Urgency::Warning);
     }
     // A client that owes its verdict on the resources too has a problem of its own.
     waiting.retain(|fact| !store.limits().is_overdue(&fact.condition(stream.opened), store.now()));
-    warming_problem(store, (stream, track), waiting, Urgency::Pending)
+    warming_problem(store, stream, track, waiting, Urgency::Pending)
 }
 
 /// Returns the problem of warming resources, the first of which stands for all; `None` without any.
 fn warming_problem(
     store: &Store,
-    (stream, track): (&Stream, &Track),
+    stream: &Stream,
+    track: &Track,
     mut warming: Vec<WarmingFact>,
     urgency: Urgency,
 ) -> Option<ProblemFact> {
@@ -256,7 +263,7 @@ fn warming_problem(
     let condition = first.condition(stream.opened);
     let limit = store.limits().left(&condition, store.now());
     let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
-    Some(ProblemFact { urgency, ..of_condition(store, (stream, track), &condition, problem) })
+    Some(ProblemFact { urgency, ..of_condition(store, stream, track, &condition, problem) })
 }
 
 /// Returns the problem of resources that the client uses without others that the server owes, and
@@ -271,13 +278,14 @@ fn used_without(store: &Store, stream: &Stream, track: &Track) -> Option<Problem
     let missing = Condition::answer(missing.due_from, missing.message);
     let limit = store.limits().left(&missing, store.now());
     let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
-    Some(of_condition(store, (stream, track), &missing, problem))
+    Some(of_condition(store, stream, track, &missing, problem))
 }
 
 /// Returns the problem of an answer that one side owes.
 fn of_condition(
     store: &Store,
-    (stream, track): (&Stream, &Track),
+    stream: &Stream,
+    track: &Track,
     condition: &Condition,
     problem: Problem,
 ) -> ProblemFact {

@@ -18,6 +18,7 @@ use super::interventions::losses;
 use super::outcome::{GapFact, Outcome, SessionEvent};
 use super::shared::Shared;
 use super::stream::{Stream, type_of_name};
+use super::words::PlaneFact;
 use super::{Context, ResponseOutcome, SharedSemantics, Specials};
 use crate::session::condition::Limits;
 use crate::session::content::compare::Compare;
@@ -30,6 +31,7 @@ use crate::session::stream::siblings::Siblings;
 use crate::session::stream::table::{StreamTable, Streams};
 use crate::session::track::Track;
 use crate::session::track::prior::Prior;
+use crate::session::warming::content::WarmingContext;
 use crate::session::warming::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use xdscope_wire::xdstp;
 
@@ -212,7 +214,7 @@ impl Engine {
             FramePayload::Intercepted(what) => {
                 outcome.what = SessionEvent::Intercepted(stream.interventions.len());
                 let lost = losses(catalog, what, stream.find(&what.facts.type_url));
-                outcome.track = stream.intercepted((&what.facts, lost), Seq(self.messages), *at);
+                outcome.track = stream.intercepted(&what.facts, &lost, Seq(self.messages), *at);
             }
             FramePayload::Gap { dir, messages, bytes, cause } => {
                 let part = NotKeptPart { cause: *cause, messages: *messages, bytes: *bytes };
@@ -240,6 +242,7 @@ impl Engine {
         outcome
     }
 
+    /// Adds a stream, and joins it to the session of its client if that is known.
     fn begin(&mut self, id: StreamId, open: Open, at: Time) -> usize {
         let index = self.streams.next_index();
         let (known, is_partial) = (open.node_hint.is_some(), open.partial);
@@ -262,7 +265,7 @@ impl Engine {
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let next = &mut self.next_session;
-        let client = StreamKey::of(stream);
+        let client = StreamKey::from_stream(stream);
         let session = *self.by_client.entry(client.clone()).or_insert_with(|| {
             *next += 1;
             *next
@@ -279,13 +282,13 @@ impl Engine {
         if let Some(stream) = self.streams.get_mut(index) {
             stream.session = Some(session);
         }
-        let before = self.streams.get(index).and_then(|stream| self.ended_before(stream).next());
-        let Some((id, first, reconnects)) = before.map(|stream| (stream.id, stream.first, stream.reconnects))
-        else {
-            return;
-        };
+        let Some(stream) = self.streams.get(index) else { return };
+        let Some(before) = self.ended_before(stream).next() else { return };
+        let (id, first, reconnects) = (before.id, before.first, before.reconnects);
         if let Some(stream) = self.streams.get_mut(index) {
-            (stream.reconnect_of, stream.first, stream.reconnects) = (Some(id), first, reconnects + 1);
+            stream.reconnect_of = Some(id);
+            stream.first = first;
+            stream.reconnects = reconnects + 1;
         }
     }
 
@@ -320,6 +323,7 @@ impl Engine {
         }
     }
 
+    /// Applies a message to the track of its type, and collects its events.
     fn message(&mut self, catalog: &mut Catalog, received: &ReceivedMessage<'_>, outcome: &mut Outcome) {
         let ReceivedMessage { stream: index, message, is_known } = *received;
         self.messages += 1;
@@ -346,7 +350,7 @@ impl Engine {
         let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
         let plane_before = self.plane_before(index, message);
         let prior = match dir {
-            Dir::Req if is_new => self.take_prior(catalog, index, (&type_url, message), at),
+            Dir::Req if is_new => self.take_prior(catalog, index, &type_url, message, at),
             _ => None,
         };
         let compare = match self.semantics.as_deref() {
@@ -385,14 +389,18 @@ impl Engine {
         if let SessionEvent::Request(request) = &mut outcome.what {
             stream.refuse_untyped(request, message, seq);
             request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
-            self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
+            self.note_request_events(catalog, &mut events, place, request, changed_by, at);
             self.note_requested(catalog, place, &request.added);
-        } else {
-            self.note_plane_change(catalog, &mut events, (index, message), plane_before, (seq, at));
+        } else if let Some(response) = message.response()
+            && let Some(plane) = response.control_plane
+        {
+            let plane = PlaneFact { identifier: plane.clone(), n: seq, at };
+            self.note_plane_change(catalog, &mut events, index, plane, plane_before);
         }
         outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
-            self.note_response(catalog, place, (message, response), (seq, at));
+            self.note_response(catalog, place, message, response);
+            self.warm(catalog, place, response, seq, at);
         }
     }
 
@@ -408,18 +416,17 @@ impl Engine {
         Some(track)
     }
 
-    /// Records what a response serves, and what begins or ends to warm with it.
+    /// Records the alternatives that a response serves, and the endpoints that clusters need again.
     fn note_response(
         &mut self,
         catalog: &mut Catalog,
         place: TrackPlace,
-        (message, response): (&Message, &mut ResponseOutcome),
-        (seq, at): (Seq, Time),
+        message: &Message,
+        response: &mut ResponseOutcome,
     ) {
         self.note_alternatives(catalog, place, response);
         let sent = message.resources().map_or(&[][..], |list| list.blobs());
         response.needed_again = self.needed_again(catalog, place, sent);
-        self.warm(catalog, place, response, (seq, at));
     }
 
     /// Records which resources begin to warm with a response, and which have warmed.
@@ -428,7 +435,8 @@ impl Engine {
         catalog: &mut Catalog,
         place: TrackPlace,
         response: &ResponseOutcome,
-        when: (Seq, Time),
+        seq: Seq,
+        at: Time,
     ) {
         let has_redirects = self.has_structured_names();
         let Some(stream) = self.streams.get_mut(place.stream) else { return };
@@ -438,10 +446,12 @@ impl Engine {
         let kind = track.kind;
         if let Some(semantics) = self.semantics.as_deref() {
             if can_warm(kind) && !is_dump {
-                track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
+                let (runs, needs) = (&mut self.runs, &self.needs);
+                let mut ctx = WarmingContext { catalog, runs, needs, semantics };
+                track.start_warming(&mut ctx, response, seq, at);
             }
             if passes_needs_on(kind) || (can_warm(kind) && is_dump) {
-                track.read_needs(catalog, (&self.needs, semantics), response);
+                track.read_needs(catalog, &self.needs, semantics, response);
             }
         }
         if has_redirects && is_needed(kind) {
@@ -450,7 +460,7 @@ impl Engine {
         // An updated listener that has all that it needs does not wait for what comes later.
         if is_needed(kind) || kind == Some(Kind::Lds) {
             for index in self.client_of(place.stream) {
-                self.settle_warming(catalog, index, when.1);
+                self.settle_warming(catalog, index, at);
             }
         }
     }

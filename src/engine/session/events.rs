@@ -290,7 +290,7 @@ impl EventList {
     /// Adds the begin or end of a wildcard subscription.
     pub(crate) fn add_wildcard(&mut self, was: Wildcard, wildcard: Wildcard) {
         let is_one = |kind: Wildcard| !matches!(kind, Wildcard::None | Wildcard::Unknown);
-        // A wildcard from before the recording may go on.
+        // A wildcard from before the recording may continue.
         if is_one(wildcard) && was != wildcard && was != Wildcard::Unknown {
             self.add_all(EventKind::WildcardEntered(wildcard), &[]);
         } else if is_one(was) && !is_one(wildcard) {

@@ -48,7 +48,8 @@ pub(crate) struct StreamKey {
 }
 
 impl StreamKey {
-    pub(crate) fn of(stream: &Stream) -> StreamKey {
+    /// Returns the key by the node, or by the host while the node is unknown.
+    pub(crate) fn from_stream(stream: &Stream) -> StreamKey {
         let (mut node, mut host) = (None, None);
         match &stream.node {
             Some(known) if !known.id.is_empty() => node = Some((known.id.clone(), known.cluster.clone())),
@@ -74,7 +75,7 @@ impl StreamKey {
 
     /// The key of streams of the client that ended before their node was known.
     pub(crate) fn anonymous(stream: &Stream) -> StreamKey {
-        StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::of(stream) }
+        StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::from_stream(stream) }
     }
 }
 
@@ -206,6 +207,7 @@ pub(crate) struct StreamEnds {
 }
 
 impl StreamEnds {
+    /// Counts a stream that was answered: earlier failures have ended.
     fn answer(&mut self, index: usize) {
         self.healthy += 1;
         self.answered = self.answered.max(Some(index));
@@ -213,9 +215,10 @@ impl StreamEnds {
         self.unreplaced = self.unreplaced.filter(|closed| *closed > index);
     }
 
+    /// Counts the end of a stream as that of a failure, a cut or a query.
     fn close(&mut self, index: usize, closed: &ClosedStream<'_>) {
         let &ClosedStream { stream, at, end, .. } = closed;
-        let kind = EndKind::of(end);
+        let kind = EndKind::from_end(end);
         // A client that comes back and resets the next stream too is no tool.
         let comes_back = end.reset.is_some() && self.aborts.is_some();
         let is_own = is_own_query(closed);
@@ -315,21 +318,21 @@ impl StreamEnds {
         }
     }
 
-    /// Whether a stream that has just closed without a response was healthy before. One that ends
-    /// with an error like those before has not outlived them until the time limit for an answer is
-    /// over.
+    /// Whether a stream that has just closed without a response was healthy before. A stream
+    /// that ends with an error like those before has not outlived them until the time limit for an
+    /// answer has ended.
     fn has_been_settled(&self, closed: &ClosedStream<'_>, kind: EndKind) -> bool {
         let &ClosedStream { stream, at, limits, .. } = closed;
         let age = at.since(stream.opened);
         let is_young = limits.resource_timeout.is_some_and(|limit| age < limit);
-        let goes_on = kind == EndKind::Error && is_young && self.run.is_some();
-        limits.timed && !goes_on && self.is_settled(stream, at, limits)
+        let continues_run = kind == EndKind::Error && is_young && self.run.is_some();
+        limits.timed && !continues_run && self.is_settled(stream, at, limits)
     }
 
-    /// Whether a stream without a response is healthy: the server owes nothing, or only a part of
-    /// what the client asks for, because the client has stated versions that are current
+    /// Whether a stream without a response is healthy: the server owes nothing, or only a part
+    /// of what the client asks for, because the client has stated versions that are current
     /// (docs/protocol.md#e-19). And the stream has outlived those that failed, or the time limit
-    /// for an answer is over.
+    /// for an answer has ended.
     pub(crate) fn is_settled(&self, stream: &Stream, now: Time, limits: Limits) -> bool {
         if stream.requests == 0 || (stream.is_owed() && !stream.has_kept()) {
             return false;
@@ -359,7 +362,8 @@ impl StreamEnds {
             self.cuts = Cuts::default();
             return;
         }
-        if is_hidden_by((self.cuts.count > 0).then_some(&self.cuts.made_by), closed) {
+        let made_by = if self.cuts.count > 0 { Some(&self.cuts.made_by) } else { None };
+        if is_hidden_by(made_by, closed) {
             return;
         }
         if self.cuts.made_by != closed.made_by {
@@ -367,9 +371,12 @@ impl StreamEnds {
         }
         let cuts = &mut self.cuts;
         if cuts.count == 0 {
-            (cuts.first, cuts.first_stream) = (at, index);
+            cuts.first = at;
+            cuts.first_stream = index;
         }
-        (cuts.count, cuts.last, cuts.newest) = (cuts.count + 1, at, index);
+        cuts.count += 1;
+        cuts.last = at;
+        cuts.newest = index;
         let idle = at.since(stream.last_message.unwrap_or(stream.opened));
         count_cause(&mut cuts.causes, end);
         let may_be_planned = kind == EndKind::Graceful || is_bare(end);
@@ -431,7 +438,7 @@ pub(crate) struct AttemptKey {
 }
 
 impl AttemptKey {
-    fn of(stream: &Stream, end: &End) -> Option<AttemptKey> {
+    fn find(stream: &Stream, end: &End) -> Option<AttemptKey> {
         let host = if end.by == Some(Side::Client) { stream.host() } else { None };
         Some(AttemptKey { server: stream.open.server.clone()?, host: host.map(str::to_owned) })
     }
@@ -494,12 +501,12 @@ impl Failures {
     /// Returns the failed attempts that a connection without a stream belongs to.
     pub(crate) fn attempts_of(&self, stream: &Stream) -> Option<(&AttemptKey, &FailedAttempts)> {
         let (_, end) = stream.closed.as_ref()?;
-        self.attempts.get_key_value(&AttemptKey::of(stream, end)?)
+        self.attempts.get_key_value(&AttemptKey::find(stream, end)?)
     }
 
     /// Returns how the streams of a stream's client ended.
     pub(crate) fn of_stream(&self, stream: &Stream) -> Option<&StreamEnds> {
-        self.of_client(&StreamKey::of(stream))
+        self.of_client(&StreamKey::from_stream(stream))
     }
 
     /// Returns how the streams of a client ended.
@@ -513,7 +520,7 @@ impl Failures {
         if !is_counted(stream) {
             return;
         }
-        self.by_client.entry(StreamKey::of(stream)).or_default().answer(index);
+        self.by_client.entry(StreamKey::from_stream(stream)).or_default().answer(index);
         if stream.node.is_some() {
             self.by_client.remove(&StreamKey::anonymous(stream));
         }
@@ -543,7 +550,7 @@ impl Failures {
         }
         if stream.has_response {
             // The node may have become known after the first response.
-            let known = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+            let known = [StreamKey::from_stream(stream), StreamKey::anonymous(stream)];
             let key = known.iter().find(|key| self.by_client.get(key).is_some_and(|ends| ends.healthy > 0));
             if let Some(ends) = key.and_then(|key| self.by_client.get_mut(key)) {
                 ends.healthy -= 1;
@@ -551,7 +558,7 @@ impl Failures {
         }
         let made_by = stream.ended_by_xdscope().map(|facts| facts.by.clone());
         let closed = ClosedStream { stream, at: *at, end, limits, made_by };
-        let ends = self.by_client.entry(StreamKey::of(stream)).or_default();
+        let ends = self.by_client.entry(StreamKey::from_stream(stream)).or_default();
         let is_refusing = stream.tracks.iter().any(|track| track.verdicts.refusal().is_some());
         if is_refusing && !is_own_query(&closed) {
             self.refusing.insert(index, ends.is_refused_by_tool(&closed));
@@ -559,8 +566,9 @@ impl Failures {
         ends.close(index, &closed);
     }
 
+    /// Counts a connection that had no stream.
     fn attempt_failed(&mut self, index: usize, stream: &Stream, at: Time, end: &End) {
-        let Some(key) = AttemptKey::of(stream, end) else { return };
+        let Some(key) = AttemptKey::find(stream, end) else { return };
         let attempts = self.attempts.entry(key);
         let since = stream.opened.min(at);
         let attempts = attempts.or_insert(FailedAttempts { since, count: 0, first: index, newest: index });

@@ -29,15 +29,13 @@ impl Stream {
         if self.interventions.is_empty() || stated.is_some_and(|track| track.traffic.requests > 0) {
             return;
         }
-        let awaits = |track: &Track| {
-            track.interventions.diverged.as_ref().is_some_and(Divergence::awaits_changed_push)
-        };
-        let Some(changed) = self.all_tracks().position(awaits) else { return };
-        let divergence = self.tracks.get_mut(changed).and_then(|track| track.interventions.diverged.as_mut());
-        let divergence = divergence.map(|divergence| divergence.claim(outcome.seq));
+        let awaits = |track: &Track| track.interventions.awaits_changed_push();
+        let Some(index) = self.all_tracks().position(awaits) else { return };
+        let Some(changed) = self.tracks.get_mut(index) else { return };
+        let claimed = changed.interventions.claim_changed_push(outcome.seq);
         match outcome.track.and_then(|track| self.tracks.get_mut(track)) {
-            Some(stated) => stated.interventions.diverged = divergence,
-            None => outcome.track = Some(changed),
+            Some(stated) => stated.interventions.diverged = claimed,
+            None => outcome.track = Some(index),
         }
     }
 
@@ -113,7 +111,8 @@ impl Stream {
     /// Notes an intervention after the message `after`. Returns the index of its track.
     pub(super) fn intercepted(
         &mut self,
-        (facts, lost): (&InterventionFacts, Losses),
+        facts: &InterventionFacts,
+        lost: &Losses,
         after: Seq,
         at: Time,
     ) -> Option<usize> {
@@ -125,7 +124,7 @@ impl Stream {
         let is_of_all = facts.interference == Interference::Blackholed;
         // A correction brings both sides together again, once a push is acknowledged, unless the
         // server must not hear of a name.
-        let is_correction = facts.interference == Interference::Corrected && lost == Losses::default();
+        let is_correction = facts.interference == Interference::Corrected && *lost == Losses::default();
         let asks_again = matches!(facts.interference, Interference::Duplicated | Interference::Corrected);
         let is_doubled = facts.dir == Dir::Req && asks_again;
         for track in &mut self.tracks {
@@ -133,10 +132,10 @@ impl Stream {
                 track.interventions.doubled = Some(DoubledRequest::new(&facts));
             }
             if !is_correction && !is_second_answer && (is_of_all || track.type_url == facts.type_url) {
-                let what = (facts.clone(), lost.clone());
                 let before = track.interventions.diverged.take();
                 let since = before.as_ref().map(|before| before.since);
-                track.interventions.diverged = Divergence::after(before, what, after, at);
+                track.interventions.diverged =
+                    Divergence::after(before, facts.clone(), lost.clone(), after, at);
                 if let Some(since) = since
                     && track.interventions.diverged.is_none()
                 {
@@ -188,8 +187,8 @@ fn lost_resources(catalog: &mut Catalog, original: &[u8], sent: Option<&[u8]>) -
     was.symmetric_difference(&is).map(|(name, _)| name.clone()).collect()
 }
 
-/// Returns the names that a request asks for, and that are not in the request sent in its place,
-/// as far as the client still wants them.
+/// Returns the names that a request asks for, that are not in the request sent in its place, and
+/// that the client still wants.
 fn names_left_out(
     catalog: &mut Catalog,
     original: &[u8],

@@ -68,7 +68,8 @@ pub struct Stream {
     pub(crate) session: Option<usize>,
     /// The previous stream of the session.
     pub(crate) reconnect_of: Option<StreamId>,
-    /// The first stream with which the stream goes on, over all reconnects; else the stream itself.
+    /// The first stream with which the stream continues, over all reconnects; else the stream
+    /// itself.
     pub(crate) first: StreamId,
     /// Number of reconnects since the first stream.
     pub(crate) reconnects: usize,
@@ -166,14 +167,14 @@ impl Stream {
     }
 
     /// Records the control plane of a response, and returns the one before, if it was another.
-    pub(crate) fn note_plane(&mut self, plane: &Arc<str>, n: Seq, at: Time) -> Option<Arc<str>> {
-        if self.control_plane.as_ref() == Some(plane) {
+    pub(crate) fn note_plane(&mut self, plane: PlaneFact) -> Option<Arc<str>> {
+        if self.control_plane.as_ref() == Some(&plane.identifier) {
             return None;
         }
+        let before = self.control_plane.replace(plane.identifier.clone());
         if self.planes.len() < MAX_PLANES {
-            self.planes.push(PlaneFact { identifier: plane.clone(), n, at });
+            self.planes.push(plane);
         }
-        let before = self.control_plane.replace(plane.clone());
         self.plane_changes += u64::from(before.is_some());
         before
     }
@@ -216,8 +217,8 @@ impl Stream {
         self.tracks_shown().any(Track::is_owed)
     }
 
-    /// Whether the client goes on with resources of an earlier stream that the server need not send
-    /// (docs/protocol.md#e-19).
+    /// Whether the client continues with resources of an earlier stream that the server need not
+    /// send (docs/protocol.md#e-19).
     pub(crate) fn has_kept(&self) -> bool {
         self.tracks_shown().any(|track| track.carried.counts().kept() > 0)
     }
@@ -234,21 +235,22 @@ impl Stream {
 
     /// Whether the client ended the stream without an error: it may need nothing of it any more.
     pub(crate) fn is_ended_by_client(&self) -> bool {
-        self.closed.as_ref().is_some_and(|(_, end)| {
-            let is_ok = end.status.as_ref().is_none_or(|(code, _)| code.0 == 0);
-            end.by == Some(Side::Client) && end.reset.is_none() && is_ok
-        })
+        let Some((_, end)) = &self.closed else { return false };
+        let is_ok = end.status.as_ref().is_none_or(|(code, _)| code.0 == 0);
+        end.by == Some(Side::Client) && end.reset.is_none() && is_ok
     }
 
     /// Whether the client may need less on the stream than on an earlier one, which it ended
-    /// without an error. A client that goes on states the versions that it has, or has answered
-    /// on the earlier stream and requests one of the types again.
+    /// without an error. A client that continues states the versions that it has, or has
+    /// answered on the earlier stream and requests one of the types again.
     pub(crate) fn may_need_less_than(&self, before: &Stream) -> bool {
-        let requests = |track: &Track| track.traffic.requests > 0;
-        let is_again = |track: &Track| requests(track) && before.find(&track.type_url).is_some_and(requests);
-        let goes_on = self.all_tracks().any(Track::states_versions)
-            || (!self.is_of_xdscope() && before.has_verdict() && self.all_tracks().any(is_again));
-        before.is_ended_by_client() && !goes_on
+        if !before.is_ended_by_client() || self.all_tracks().any(Track::states_versions) {
+            return false;
+        }
+        let is_requested = |track: &Track| track.traffic.requests > 0;
+        let is_requested_again =
+            |track: &Track| is_requested(track) && before.find(&track.type_url).is_some_and(is_requested);
+        self.is_of_xdscope() || !before.has_verdict() || !self.all_tracks().any(is_requested_again)
     }
 
     /// The host of the client.
@@ -332,11 +334,15 @@ impl Stream {
             return Some(stated.clone());
         }
         let known = self.known_tracks().find(|track| track.kind == Some(kind));
-        if !stated.is_empty() && !is_of_kind(stated.as_str()) && self.is_of_stated(message, stated, known) {
+        let states_other = !stated.is_empty() && !is_of_kind(stated.as_str());
+        if states_other && self.is_of_stated(message, stated, known) {
             return Some(stated.clone());
         }
-        let own = || Some(stated.clone()).filter(|url| is_of_kind(url.as_str()));
-        known.map(|track| track.type_url.clone()).or_else(own).or_else(|| method.implied_type())
+        match known {
+            Some(track) => Some(track.type_url.clone()),
+            None if is_of_kind(stated.as_str()) => Some(stated.clone()),
+            None => method.implied_type(),
+        }
     }
 
     /// Whether a message on a method of another type is of the type that it states: the client asks

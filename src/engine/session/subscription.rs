@@ -30,7 +30,7 @@ pub(crate) struct SubscribedNames {
 }
 
 impl SubscribedNames {
-    /// Whether the client has a wildcard, as far as is known.
+    /// Whether the client has a wildcard, if known.
     pub(crate) fn is_wildcard(&self) -> bool {
         !matches!(self.wildcard, Wildcard::None | Wildcard::Unknown)
     }
@@ -270,14 +270,19 @@ impl PendingNames {
         has_older: Option<&dyn Fn(Sym) -> bool>,
     ) -> Owed {
         let mut owed = Owed::default();
-        if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| request.is_owed()) {
-            let older = has_older.map_or(0, |is_older| names.iter().filter(|name| is_older(**name)).count());
-            owed.count(is_late(request), (names.len() as u64, older as u64));
+        if let Some((names, request)) = &self.shared
+            && request.is_owed()
+        {
+            let older = match has_older {
+                Some(has_older) => names.iter().filter(|name| has_older(**name)).count(),
+                None => 0,
+            };
+            owed.count(is_late(request), names.len() as u64, older as u64);
         }
         for (name, request) in self.single.iter() {
             if request.is_owed() {
                 let is_again = request.is_resend || has_older.is_some_and(|is_older| is_older(name));
-                owed.count(is_late(request), (1, u64::from(is_again)));
+                owed.count(is_late(request), 1, u64::from(is_again));
             }
             owed.malformed += u64::from(request.is_malformed);
         }
@@ -300,7 +305,7 @@ pub(crate) struct Owed {
 }
 
 impl Owed {
-    fn count(&mut self, is_late: bool, (names, again): (u64, u64)) {
+    fn count(&mut self, is_late: bool, names: u64, again: u64) {
         self.names += names - again;
         self.again += again;
         if is_late {

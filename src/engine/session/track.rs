@@ -95,6 +95,7 @@ pub(crate) struct Track {
 }
 
 impl Track {
+    /// Returns a track that begins at a time. `partial`: messages before that are missing.
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
         let traffic = Traffic { began: at, ..Traffic::default() };
@@ -192,20 +193,24 @@ impl Track {
         if self.aliases.is_empty() {
             return false;
         }
-        let Some((entry, blob)) = entry.and_then(|entry| Some((entry, entry.blob?))) else { return false };
-        // The alias of a resource that is gone may be that of another one now.
-        let is_own = |alias: &Sym| {
-            entry.is_present()
-                || self.aliases.get(alias).is_none_or(|owner| *owner == catalog.first_spelling(name))
-        };
-        let mut aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
-        aliases.any(|alias| self.subscribed.names.contains(alias) && is_own(&alias))
+        let Some(entry) = entry else { return false };
+        let Some(blob) = entry.blob else { return false };
+        for alias in catalog.entry(blob).aliases {
+            let alias = catalog.first_spelling(*alias);
+            // The alias of a resource that is gone may be that of another resource now.
+            let is_own = entry.is_present()
+                || self.aliases.get(&alias).is_none_or(|owner| *owner == catalog.first_spelling(name));
+            if is_own && self.subscribed.names.contains(alias) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns the subscribed glob collection that has the name as a member
     /// (docs/protocol.md#k-21).
     pub(crate) fn glob_of(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
-        self.subscription.globs.of(catalog, name).first().copied()
+        self.subscription.globs.with_member(catalog, name).first().copied()
     }
 
     /// Returns the subscribed glob collections of which the client has a member.
@@ -213,8 +218,8 @@ impl Track {
         if self.subscription.globs.is_empty() {
             return SymSet::default();
         }
-        let entries = self.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
-        entries.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
+        let present = self.sent.present_entries(catalog);
+        present.flat_map(|(name, _)| self.subscription.globs.with_member(catalog, name)).collect()
     }
 
     /// Returns the number of resources that the names of the subscription stand for. Several
@@ -225,10 +230,11 @@ impl Track {
             return names.len() as u64;
         }
         let mut named: SymSet = names.iter().map(|name| self.canonical(catalog, name)).collect();
-        let is_named = |entry: &(Sym, ResourceEntry)| {
-            entry.1.is_present() && self.names(catalog, entry.0, Some(&entry.1))
-        };
-        named.extend(self.sent.slots(catalog).into_iter().filter(is_named).map(|(name, _)| name));
+        for (name, entry) in self.sent.present_entries(catalog) {
+            if self.names(catalog, name, Some(&entry)) {
+                named.insert(name);
+            }
+        }
         named.len() as u64
     }
 

@@ -43,7 +43,7 @@ pub(crate) struct WarmingName<'a> {
     pub(crate) needs: Vec<MissingNeed>,
 }
 
-/// A client as far as warming goes: its open streams, and the needs of contents.
+/// The open streams of a client and the needs of contents, to find out what warms.
 #[derive(Clone)]
 pub(crate) struct WarmingView<'a> {
     pub(crate) catalog: &'a Catalog,
@@ -56,6 +56,7 @@ pub(crate) struct WarmingView<'a> {
     now: Option<Time>,
 }
 
+/// How far a resource of a batch has come.
 pub(super) enum BatchState {
     /// Has warmed, or is gone or refused.
     Over,
@@ -124,6 +125,8 @@ impl WarmingView<'_> {
         self.names_if(track, |_| true, BatchState::lacks)
     }
 
+    /// Returns the first of the warming resources with each wanted name, for which `needs_in`
+    /// finds needs.
     fn names_if<'t>(
         &self,
         track: &'t Track,
@@ -132,17 +135,20 @@ impl WarmingView<'_> {
     ) -> impl Iterator<Item = WarmingName<'t>> {
         let batches = track.warming.batches.iter();
         let names = batches.flat_map(|batch| batch.names().iter().map(move |name| (batch, *name)));
-        let names = names.filter(move |(_, name)| is_wanted(*name));
         let mut seen = SymSet::default();
         names.filter_map(move |(batch, name)| {
+            if !is_wanted(name) {
+                return None;
+            }
             let needs = needs_in(self.state(track, batch, name))?;
-            seen.insert(name).then_some(WarmingName { name, batch, needs })
+            if seen.insert(name) { Some(WarmingName { name, batch, needs }) } else { None }
         })
     }
 
     /// Returns the batches of a track with the names that have not warmed.
     pub(super) fn unfinished(&self, track: &Track) -> Vec<WarmingBatch> {
-        let unfinished = |batch: &WarmingBatch| {
+        let mut unfinished = Vec::new();
+        for batch in &track.warming.batches {
             let (mut waiting, mut used) = (Vec::new(), Vec::new());
             for name in batch.names() {
                 match self.state(track, batch, *name) {
@@ -151,19 +157,16 @@ impl WarmingView<'_> {
                     BatchState::Unasked | BatchState::Warming(_) => waiting.push(*name),
                 }
             }
-            let with_names = |names: Vec<Sym>, is_given_up| WarmingBatch {
-                names: names.into(),
-                from: 0,
-                is_given_up,
-                ..*batch
-            };
-            [with_names(waiting, batch.is_given_up), with_names(used, true)]
-        };
-        let batches = track.warming.batches.iter().flat_map(unfinished);
-        batches.filter(|batch| !batch.names().is_empty()).collect()
+            for (names, is_given_up) in [(waiting, batch.is_given_up), (used, true)] {
+                if !names.is_empty() {
+                    unfinished.push(WarmingBatch { names: names.into(), from: 0, is_given_up, ..*batch });
+                }
+            }
+        }
+        unfinished
     }
 
-    /// Returns the names of the endpoints of clusters whose warming is not known to be over.
+    /// Returns the names of the endpoints of clusters that may still warm.
     pub(super) fn endpoints_of_batches(&self) -> SymSet {
         let mut endpoints = SymSet::default();
         let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
@@ -180,6 +183,7 @@ impl WarmingView<'_> {
         endpoints
     }
 
+    /// Returns whether a resource of a batch still warms, and what it waits for.
     pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
         if self.now.is_some_and(|now| track.ttl.is_over(name, track.lifetime.ttl_clock(now))) {
             return BatchState::Over;
@@ -194,7 +198,7 @@ impl WarmingView<'_> {
         };
         let is_refused = refusal.is_some();
         let (mut missing, mut absent, mut is_over) = (Vec::new(), Vec::new(), true);
-        // `stated_by`: the content with the config source of the resource, as far as it is known.
+        // `stated_by`: the content with the config source of the resource, if known.
         let mut add = |state: NeedState, need: ResourceKey, stated_by: Option<BlobId>| match state {
             NeedState::Met => {}
             NeedState::Absent(absence) => absent.push(absence),
@@ -230,7 +234,7 @@ impl WarmingView<'_> {
             return BatchState::Over;
         }
         let is_given_up = batch.is_given_up && self.may_be_envoy();
-        let has_timed_out = is_over && self.has_timed_out((track, name, &entry), &missing);
+        let has_timed_out = is_over && self.has_accepted(track, name, &entry) && self.has_timed_out(&missing);
         let has_stopped_waiting = is_given_up || has_timed_out;
         if has_stopped_waiting {
             missing.retain(|need| !need.is_cached);
@@ -244,29 +248,29 @@ impl WarmingView<'_> {
         }
     }
 
-    /// Whether an Envoy has stopped waiting for all of these resources, and uses what needs them
-    /// without them: it has accepted that, and the `initial_fetch_timeout` of their config sources
-    /// is over (docs/protocol.md#e-46).
-    fn has_timed_out(
-        &self,
-        (track, name, entry): (&Track, Sym, &ResourceEntry),
-        missing: &[MissingNeed],
-    ) -> bool {
-        let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
-        let Some(now) = self.now else { return false };
-        if !is_open || missing.is_empty() {
-            return false;
-        }
-        let accepted = track.accepted.get(self.catalog, name);
-        let is_accepted = accepted.is_some_and(|accepted| accepted.blob == entry.blob);
-        // Endpoints that do not come in time are told before the client goes on with those it has.
-        let is_late = |need: &MissingNeed| {
-            let waited = now.since(need.since);
-            need.timeout.is_some_and(|timeout| waited > timeout || (waited == timeout && !need.is_cached))
-        };
-        is_accepted && missing.iter().all(is_late) && self.is_envoy()
+    /// Whether the client has accepted the content of an entry.
+    fn has_accepted(&self, track: &Track, name: Sym, entry: &ResourceEntry) -> bool {
+        track.accepted.get(self.catalog, name).is_some_and(|accepted| accepted.blob == entry.blob)
     }
 
+    /// Whether an Envoy has stopped waiting for all of these resources: the
+    /// `initial_fetch_timeout` of their config sources has ended (docs/protocol.md#e-46).
+    fn has_timed_out(&self, missing: &[MissingNeed]) -> bool {
+        let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
+        let Some(now) = self.now else { return false };
+        if !is_open || missing.is_empty() || !self.is_envoy() {
+            return false;
+        }
+        missing.iter().all(|need| {
+            let Some(timeout) = need.timeout else { return false };
+            let waited = now.since(need.since);
+            // Endpoints that do not come in time are told before the client continues with those
+            // that it has.
+            waited > timeout || (waited == timeout && !need.is_cached)
+        })
+    }
+
+    /// Returns the tracks of a type on the streams of the client.
     pub(super) fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
         let tracks = self.streams.iter().flat_map(|stream| stream.all_tracks());
         tracks.filter(move |track| track.kind == Some(kind))
@@ -314,6 +318,7 @@ impl WarmingView<'_> {
         !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
+    /// Whether the client subscribes to a name.
     fn is_covered(&self, track: &Track, name: Sym) -> bool {
         let entry = track.sent.get(self.catalog, name);
         track.covers(self.catalog, name, entry.as_ref())
@@ -326,51 +331,42 @@ impl WarmingView<'_> {
             || track.glob_of(self.catalog, name).is_some()
     }
 
+    /// Returns whether a resource that a batch needs is there, and if not, what it waits for.
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
         if key.kind == Kind::Srds {
             return self.scopes_state(key, batch);
         }
-        let needs_resend = self.needs_resend(key.kind, batch);
         // A redirect that leads to itself brings no resource.
         let is_loop = self.target_of(key).is_some();
-        let is_met = |track: &Track, entry: &ResourceEntry| match entry.state {
-            _ if is_loop || track.is_ignored(self.catalog, key.name, entry) => false,
-            _ if entry.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
-            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, entry, batch.seq),
-            Presence::Absent(_) => false,
-            // Envoy keeps what is removed, and shares routes that others have not given up.
-            Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
-            Presence::Released => true,
-            Presence::Again | Presence::Expired => false,
-        };
-        let (mut is_resend, mut is_absent, mut absent, mut is_error) = (false, false, None, false);
+        let mut need = MissingNeed::new(key.kind, key.name, batch.at);
         for track in self.tracks_of(key.kind) {
             let Some(entry) = track.sent.get(self.catalog, key.name) else { continue };
-            if is_met(track, &entry) {
+            let is_ignored = is_loop || track.is_ignored(self.catalog, key.name, &entry);
+            if !is_ignored && self.is_met_by(track, &entry, key, batch) {
                 return NeedState::Met;
             }
-            is_resend |= entry.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &entry);
+            need.is_resend |= entry.is_present() && !is_ignored;
             if matches!(entry.state, Presence::Absent(_) | Presence::Removed) {
-                is_absent = true;
-                absent = track.responses.get(entry.order).map(|response| response.seq);
-                let error = track.errors.get(&key.name).filter(|error| Some(error.n) == absent);
-                is_error = error.is_some_and(|error| !error.is_not_found());
+                need.is_absent = true;
+                need.absent = track.responses.get(entry.order).map(|response| response.seq);
+                let error = track.errors.get(&key.name).filter(|error| Some(error.n) == need.absent);
+                need.is_error = error.is_some_and(|error| !error.is_not_found());
             }
         }
         // Envoy waits on for routes and filters that do not exist.
-        let told = matches!(key.kind, Kind::Eds | Kind::Sds).then(|| self.told_absent(key)).flatten();
+        let told = if matches!(key.kind, Kind::Eds | Kind::Sds) { self.told_absent(key) } else { None };
         let Some(covering) = self.tracks_of(key.kind).find(|track| self.is_covered(track, key.name)) else {
             return if told.is_some() { NeedState::Met } else { NeedState::Unasked };
         };
+        need.is_elsewhere = self.is_elsewhere(covering);
         if let Some(response) = told {
             let since = response.map_or(batch.at, |told| told.at.max(batch.at));
-            let (absent, is_elsewhere) = (response.map(|told| told.seq), self.is_elsewhere(covering));
-            let need = MissingNeed::new(key.kind, key.name, since);
+            let absent = response.map(|told| told.seq);
             return NeedState::Absent(MissingNeed {
+                since,
                 is_absent: true,
                 absent,
-                is_error,
-                is_elsewhere,
+                is_resend: false,
                 ..need
             });
         }
@@ -389,21 +385,43 @@ impl WarmingView<'_> {
             return NeedState::Met;
         }
         let is_restated = covering.subscription.last_names.is_some();
-        let repeat = if is_restated { repeated_request(covering, batch.seq) } else { None };
-        let asked = request.map(|request| request.first).or(repeat);
-        let since = match request {
-            Some(request) if !is_resend => request.since.max(batch.at),
-            _ => batch.at,
-        };
-        let is_owed = request.is_some_and(|request| request.is_owed());
-        let is_malformed = request.is_some_and(|request| request.is_malformed);
-        let need = MissingNeed { is_malformed, ..MissingNeed::new(key.kind, key.name, since) };
-        let is_cached = is_resend && self.has_cached_endpoints(key, batch);
-        let has_timeout = has_timeout(request, is_absent && !is_restated);
-        let timeout = if has_timeout { need.timeout } else { None };
-        let is_elsewhere = self.is_elsewhere(covering);
-        let need = MissingNeed { is_absent, absent, is_error, is_cached, is_elsewhere, timeout, ..need };
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, ..need })
+        match request {
+            Some(request) => {
+                need.asked = Some(request.first);
+                need.is_owed = request.is_owed();
+                need.is_malformed = request.is_malformed;
+                if !need.is_resend {
+                    need.since = request.since.max(batch.at);
+                }
+            }
+            None if is_restated => need.asked = repeated_request(covering, batch.seq),
+            None => {}
+        }
+        need.is_cached = need.is_resend && self.has_cached_endpoints(key, batch);
+        if !has_timeout(request, need.is_absent && !is_restated) {
+            need.timeout = None;
+        }
+        NeedState::Missing(need)
+    }
+
+    /// Whether a resource that was sent on a track is there for a batch that needs it.
+    fn is_met_by(
+        &self,
+        track: &Track,
+        entry: &ResourceEntry,
+        key: ResourceKey,
+        batch: &WarmingBatch,
+    ) -> bool {
+        match entry.state {
+            _ if entry.is_present() && self.gave_up_before(track, key.name, batch.seq) => false,
+            Presence::Present | Presence::Kept => {
+                !self.needs_resend(key.kind, batch) || delivered_since(track, entry, batch.seq)
+            }
+            Presence::Absent(_) | Presence::Again | Presence::Expired => false,
+            // Envoy keeps what is removed, and shares routes that others have not given up.
+            Presence::Removed => key.kind != Kind::Rds || !self.gave_up_before(track, key.name, batch.seq),
+            Presence::Released => true,
+        }
     }
 
     /// Returns the response that says that endpoints or a secret do not exist, if the client acts
@@ -415,8 +433,11 @@ impl WarmingView<'_> {
             let entry = track.sent.get(self.catalog, key.name)?;
             let is_absent = matches!(entry.state, Presence::Absent(_));
             let is_sotw = track.subscription.last_names.is_some();
-            let is_heard = is_absent && !(is_sotw && self.may_be_envoy());
-            is_heard.then(|| track.responses.get(entry.order))
+            if is_absent && !(is_sotw && self.may_be_envoy()) {
+                Some(track.responses.get(entry.order))
+            } else {
+                None
+            }
         })
     }
 
@@ -436,6 +457,7 @@ impl WarmingView<'_> {
         self.user_agent().to_ascii_lowercase().contains("envoy")
     }
 
+    /// Returns the name of the client program; empty if it is unknown.
     fn user_agent(&self) -> &str {
         let node = self.streams.iter().find_map(|stream| stream.node.as_ref());
         node.map_or("", |node| node.user_agent.as_str())
@@ -482,7 +504,7 @@ fn repeated_request(track: &Track, after: Seq) -> Option<Seq> {
 /// Whether the client stops waiting for a resource at its timeout. `is_answered`: a delta server
 /// has said that the resource does not exist, which ends the timeout.
 ///
-/// A client that may have the resource from before the recording may go on with that.
+/// A client that may have the resource from before the recording may continue with that.
 fn has_timeout(request: Option<NameRequest>, is_answered: bool) -> bool {
     !is_answered && !request.is_some_and(|request| request.has_resource)
 }

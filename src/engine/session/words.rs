@@ -273,7 +273,7 @@ pub enum ResourceState {
     Absent,
     /// A glob collection without members (docs/protocol.md#k-20).
     Empty,
-    /// Its time to live is over.
+    /// Its time to live has ended.
     Expired,
     /// Refers to another resource name.
     Redirected,

@@ -26,7 +26,7 @@ pub struct ClientMarks {
 
 impl ClientMarks {
     /// Compares the clients of streams, in the order of their openings.
-    pub(super) fn of<'a>(streams: impl Iterator<Item = &'a Stream>) -> ClientMarks {
+    pub(super) fn collect<'a>(streams: impl Iterator<Item = &'a Stream>) -> ClientMarks {
         let mut clients: BTreeMap<(&str, ClientKey<'_>), Client<'_>> = BTreeMap::new();
         for stream in streams {
             let Some((node, key, cluster)) = client_of(stream) else { continue };

@@ -15,7 +15,7 @@ pub struct EndedStreams<'a> {
 }
 
 impl<'a> EndedStreams<'a> {
-    pub(super) fn of(store: &'a Store) -> EndedStreams<'a> {
+    pub(super) fn new(store: &'a Store) -> EndedStreams<'a> {
         EndedStreams { store }
     }
 }

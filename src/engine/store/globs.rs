@@ -42,7 +42,7 @@ pub struct GlobCollections<'a> {
 }
 
 impl<'a> GlobCollections<'a> {
-    pub(super) fn of(store: &'a Store, stream: StreamId, type_url: &TypeUrl) -> GlobCollections<'a> {
+    pub(super) fn new(store: &'a Store, stream: StreamId, type_url: &TypeUrl) -> GlobCollections<'a> {
         let place = store.engine.stream(stream).and_then(|stream| Some((stream, stream.find(type_url)?)));
         GlobCollections { store, place: place.filter(|(_, track)| !track.subscription.globs.is_empty()) }
     }
@@ -56,7 +56,7 @@ impl<'a> GlobCollections<'a> {
         let (catalog, members) = (&self.store.catalog, self.members());
         let fact = |text: &Arc<str>| {
             let name = track.canonical(catalog, named(catalog, text)?);
-            let fact = self.store.fact_without_hash((stream, track), name, None, self.store.now);
+            let fact = self.store.fact_without_hash(stream, track, name, None, self.store.now);
             let is_empty = members.get(text).is_none_or(|members| members.total() == 0);
             Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
         };
@@ -94,7 +94,7 @@ impl<'a> GlobCollections<'a> {
         let globs = track.subscription.globs.names();
         let mut counts: HashMap<Sym, GlobMembers> =
             globs.map(|name| (name, GlobMembers::default())).collect();
-        for (name, entry) in track.sent.slots(catalog) {
+        for (name, entry) in track.sent.entries(catalog) {
             if !entry.is_present() || nameless(name).is_some() {
                 continue;
             }
@@ -102,7 +102,7 @@ impl<'a> GlobCollections<'a> {
             if matches!(state, ResourceState::Expired | ResourceState::Released) {
                 continue;
             }
-            for glob in track.subscription.globs.of(catalog, name) {
+            for glob in track.subscription.globs.with_member(catalog, name) {
                 let Some(count) = counts.get_mut(&glob) else { continue };
                 let is_direct = depth(catalog.text(name)) == depth(catalog.text(glob));
                 *if is_direct { &mut count.direct } else { &mut count.deeper } += 1;

@@ -230,12 +230,12 @@ impl Store {
 
     /// Returns the streams that have ended.
     pub fn ended(&self) -> EndedStreams<'_> {
-        EndedStreams::of(self)
+        EndedStreams::new(self)
     }
 
     /// Returns the subscribed glob collections of a type.
     pub fn globs(&self, stream: StreamId, type_url: &TypeUrl) -> GlobCollections<'_> {
-        GlobCollections::of(self, stream, type_url)
+        GlobCollections::new(self, stream, type_url)
     }
 
     /// Returns the index of a type on a stream.
@@ -274,18 +274,18 @@ impl Store {
 
     /// Returns the state of a known summary.
     pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
-        StateView::of(self, summary)
+        StateView::find(self, summary)
     }
 
     /// Takes a snapshot of streams.
     pub fn snapshot(&self, streams: &[StreamId]) -> StreamsSnapshot {
-        StreamsSnapshot::of(self, streams)
+        StreamsSnapshot::take(self, streams)
     }
 
     /// Returns what tells clients with one node id apart: cluster, server or stream, whichever
     /// differs.
     pub fn client_marks(&self) -> ClientMarks {
-        ClientMarks::of(self.engine.streams().iter())
+        ClientMarks::collect(self.engine.streams().iter())
     }
 
     /// Returns the types of the streams, and whether each has a wildcard subscription.
@@ -425,7 +425,7 @@ impl Store {
     }
 
     /// Returns a stream and the other open streams of its client. With a closed stream, returns
-    /// also the closed streams that were open beside it and that no later stream continues.
+    /// also the closed streams that were open at the same time and that no later stream continues.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
         let Some(node) = own.node_id.as_deref() else { return vec![stream] };

@@ -43,7 +43,7 @@ pub(crate) struct AbsentResources<'a> {
 }
 
 impl<'a> AbsentResources<'a> {
-    pub(crate) fn of(store: &'a Store, stream: &'a Stream, track: &'a Track) -> AbsentResources<'a> {
+    pub(crate) fn new(store: &'a Store, stream: &'a Stream, track: &'a Track) -> AbsentResources<'a> {
         AbsentResources { store, stream, track }
     }
 
@@ -132,7 +132,7 @@ impl AbsenceFact {
         let mut stated = Vec::new();
         for stream in store.engine.open_streams().filter(|stream| !stream.is_dump()) {
             for track in stream.tracks_shown().filter(|track| !track.errors.is_empty()) {
-                let absent = AbsentResources::of(store, stream, track);
+                let absent = AbsentResources::new(store, stream, track);
                 if absent.targets().is_empty() {
                     stated.extend(absent.stated());
                 }

@@ -39,6 +39,7 @@ impl Store {
         streams.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |track| (stream, track)))
     }
 
+    /// Returns what is known of a stream and its client.
     pub(super) fn stream_fact(&self, stream: &Stream) -> StreamFact {
         StreamFact {
             stream: stream.id,
@@ -91,7 +92,7 @@ impl Store {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
                 counts.unclaimed += track.accepted.count() as u64;
                 if left.len() < MAX_LEFT_SHOWN {
-                    let entries = track.accepted.slots(&self.catalog).into_iter();
+                    let entries = track.accepted.entries(&self.catalog).into_iter();
                     let present = entries.filter(|(_, entry)| entry.is_present());
                     self.add_left(&mut left, track, present.map(|(name, _)| name));
                 }
@@ -100,6 +101,7 @@ impl Store {
         Some(ReconnectFact { counts, left })
     }
 
+    /// Adds resources that the client did not request again, up to the limit.
     fn add_left(&self, left: &mut Vec<LeftResource>, track: &Track, names: impl Iterator<Item = Sym>) {
         let room = MAX_LEFT_SHOWN.saturating_sub(left.len());
         left.extend(
@@ -135,6 +137,7 @@ impl Store {
         (counts != ReconnectCounts::default()).then_some(ReconnectFact { counts, left })
     }
 
+    /// Returns an entry of `initial_resource_versions` with its fate.
     fn claim_fact(&self, claim: &Claim, outcome: ClaimOutcome) -> ClaimFact {
         ClaimFact {
             name: self.text(claim.name),
@@ -147,7 +150,7 @@ impl Store {
     /// Returns the state of a track at a time: the worst of those that apply.
     pub(crate) fn state_at(&self, stream: &Stream, track: &Track, at: Time) -> CurrentState {
         let current = self.with_expired(track, track.state(&self.catalog, at, self.limits), at);
-        let current = AbsentResources::of(self, stream, track).state(current);
+        let current = AbsentResources::new(self, stream, track).state(current);
         let current = self.with_warming(stream, track, current);
         // Nobody sends a NACK of a file (docs/protocol.md#c-04).
         match current.state {
@@ -210,7 +213,7 @@ impl Store {
             true => self.reported_errors(stream, track).len() as u64,
             false => track.reported_names(&self.catalog).count,
         };
-        reported + AbsentResources::of(self, stream, track).targets().len() as u64
+        reported + AbsentResources::new(self, stream, track).targets().len() as u64
     }
 
     fn state_of(&self, stream: &Stream, track: &Track) -> ShownState {
@@ -221,6 +224,7 @@ impl Store {
         }
     }
 
+    /// Returns the state of a type with the figures of the matrix.
     pub(super) fn summary_fact(&self, stream: &Stream, track: &Track) -> SummaryFact {
         let ShownState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
@@ -247,6 +251,7 @@ impl Store {
         }
     }
 
+    /// Returns all facts of a type on a stream.
     pub(super) fn state_fact(&self, stream: &Stream, track: &Track) -> StateFact {
         let ShownState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
@@ -306,7 +311,7 @@ impl Store {
             last_push: track.traffic.last_push.clone(),
             diverged: match track.lifetime.replaced {
                 None => track.interventions.diverged.clone(),
-                // A later stream of the client goes on with the type.
+                // A later stream of the client continues with the type.
                 Some(_) => None,
             },
         }

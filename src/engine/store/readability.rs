@@ -12,7 +12,7 @@ const ANY: &str = "google.protobuf.Any";
 /// Notes the resources of all streams that cannot be decoded.
 pub(super) fn note_unreadable(engine: &Engine, catalog: &mut Catalog, schema: &Schema) {
     let tracks = engine.streams().iter().flat_map(|stream| &stream.tracks);
-    let entries = tracks.flat_map(|track| track.sent.slots(catalog));
+    let entries = tracks.flat_map(|track| track.sent.entries(catalog));
     let contents: BTreeSet<BlobId> = entries.into_iter().filter_map(|(_, entry)| entry.blob).collect();
     for id in contents {
         if catalog.is_malformed(id) || !is_readable(catalog, schema, id) {

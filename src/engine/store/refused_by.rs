@@ -50,26 +50,34 @@ struct First {
 
 /// Returns the first refused resource of each wanted NACK, in one pass over the refused names.
 fn firsts(track: &Track, is_wanted: impl Fn(Seq) -> bool) -> HashMap<Seq, First> {
-    let contents = track.refused.names().filter_map(|name| {
-        let refusal = track.refused.get(name)?;
-        let rank = if refusal.is_named { Rank::Named } else { Rank::Rest };
-        Some((refusal.nack, First { rank, name, version: refusal.version, more: 0 }))
-    });
-    let removals = track.refused.removed_names().filter_map(|name| {
-        let nack = track.refused.removal(name)?.nack;
-        Some((nack, First { rank: Rank::Removal, name, version: Sym::EMPTY, more: 0 }))
-    });
     let mut firsts: HashMap<Seq, First> = HashMap::new();
-    for (nack, one) in contents.chain(removals).filter(|(nack, _)| is_wanted(*nack)) {
-        let known = firsts.entry(nack);
-        known
-            .and_modify(|known| match one.rank.cmp(&known.rank) {
-                Ordering::Less => *known = one,
-                Ordering::Equal if one.name < known.name => *known = First { more: known.more + 1, ..one },
-                Ordering::Equal => known.more += 1,
-                Ordering::Greater => {}
-            })
-            .or_insert(one);
+    let mut add = |nack: Seq, refused: First| {
+        if !is_wanted(nack) {
+            return;
+        }
+        let Some(known) = firsts.get_mut(&nack) else {
+            firsts.insert(nack, refused);
+            return;
+        };
+        match refused.rank.cmp(&known.rank) {
+            Ordering::Less => *known = refused,
+            Ordering::Equal if refused.name < known.name => {
+                *known = First { more: known.more + 1, ..refused };
+            }
+            Ordering::Equal => known.more += 1,
+            Ordering::Greater => {}
+        }
+    };
+    for name in track.refused.names() {
+        if let Some(refusal) = track.refused.get(name) {
+            let rank = if refusal.is_named { Rank::Named } else { Rank::Rest };
+            add(refusal.nack, First { rank, name, version: refusal.version, more: 0 });
+        }
+    }
+    for name in track.refused.removed_names() {
+        if let Some(removal) = track.refused.removal(name) {
+            add(removal.nack, First { rank: Rank::Removal, name, version: Sym::EMPTY, more: 0 });
+        }
     }
     firsts
 }
@@ -84,25 +92,25 @@ impl Store {
 
     /// Returns the first refused resource of each NACK, as [`Store::refused_by`] does.
     pub fn refused_by_nack(&self, stream: StreamId, type_url: &TypeUrl) -> HashMap<Seq, RefusedBy> {
-        let stream = self.engine.stream(stream);
-        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(type_url)?))) else {
-            return HashMap::new();
-        };
+        let Some(stream) = self.engine.stream(stream) else { return HashMap::new() };
+        let Some(track) = stream.find(type_url) else { return HashMap::new() };
         let firsts = firsts(track, |_| true).into_iter();
         firsts.map(|(nack, first)| (nack, self.refused_fact(stream, track, first))).collect()
     }
 
-    /// Returns a NACK of a type, also one of an earlier stream that the client goes on with.
+    /// Returns a NACK of a type, also one of an earlier stream that the client continues with.
     pub fn nack(&self, stream: StreamId, type_url: &TypeUrl, n: Seq) -> Option<&NackFact> {
         self.engine.stream(stream)?.find(type_url)?.nack(n)
     }
 
+    /// Returns the first refused resource of a NACK on a track, as [`Store::refused_by`] does.
     pub(crate) fn refused_of_track(&self, stream: &Stream, track: &Track, nack: Seq) -> Option<RefusedBy> {
         let first = firsts(track, |other| other == nack).remove(&nack)?;
         Some(self.refused_fact(stream, track, first))
     }
 
-    /// Returns the resource that the client uses under a name, unless its time to live is over.
+    /// Returns the resource that the client uses under a name, unless its time to live has
+    /// ended.
     pub(crate) fn used_by_client(&self, track: &Track, name: Sym) -> Option<ResourceEntry> {
         let entry = track.sent.get(&self.catalog, name);
         let (state, _) = track.resource_state(&self.catalog, name, entry.as_ref(), self.now(), self.limits());
@@ -115,11 +123,17 @@ impl Store {
         if track.ttl.deadlines.is_empty() || track.accepted.count() == 0 {
             return false;
         }
-        let accepted = track.accepted.slots(&self.catalog).into_iter();
-        let accepted = accepted.filter(|(_, entry)| entry.is_present());
-        let wanted = accepted.filter(|(name, entry)| !track.is_given_up(&self.catalog, *name, entry));
-        let mut is_used = wanted.map(|(name, _)| self.used_by_client(track, name).is_some()).peekable();
-        is_used.peek().is_some() && !is_used.any(|is_used| is_used)
+        let mut has_expired = false;
+        for (name, entry) in track.accepted.present_entries(&self.catalog) {
+            if track.is_given_up(&self.catalog, name, &entry) {
+                continue;
+            }
+            if self.used_by_client(track, name).is_some() {
+                return false;
+            }
+            has_expired = true;
+        }
+        has_expired
     }
 
     /// Returns the version that the client uses: none once all that it has accepted has expired
@@ -144,7 +158,8 @@ impl Store {
         &self,
         stream: &Stream,
         track: &Track,
-        (name, refusal): (Sym, &Refusal),
+        name: Sym,
+        refusal: &Refusal,
         more: usize,
     ) -> RefusedBy {
         let is_removal = track.refused.removal(name) == Some(*refusal);
@@ -156,6 +171,7 @@ impl Store {
         self.refused_fact(stream, track, First { rank, name, version: refusal.version, more })
     }
 
+    /// Returns a refused resource with what the client uses in its place.
     fn refused_fact(&self, stream: &Stream, track: &Track, first: First) -> RefusedBy {
         let in_force = self.used_by_client(track, first.name);
         RefusedBy {

@@ -12,10 +12,11 @@ use super::{
 };
 
 impl Store {
+    /// Returns the resources of a type, then the names that were never sent.
     pub(super) fn resource_facts(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         let Some(stream) = self.engine.stream(stream) else { return Vec::new() };
         let Some(track) = stream.find(type_url) else { return Vec::new() };
-        let entries = track.sent.slots(&self.catalog);
+        let entries = track.sent.entries(&self.catalog);
         let mut facts: Vec<_> = entries
             .iter()
             .map(|(name, entry)| self.resource_fact(stream, track, *name, Some(entry)))
@@ -43,7 +44,7 @@ impl Store {
             return known;
         }
         let is_meant = |key: &Sym| nameless(*key).is_some() && *self.text(*key) == *text;
-        track.sent.slots(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant)
+        track.sent.entries(&self.catalog).into_iter().map(|(key, _)| key).find(is_meant)
     }
 
     /// Whether a name is an alias that the newest version of a resource has no longer
@@ -57,6 +58,7 @@ impl Store {
             && !aliases.any(|alias| self.catalog.first_spelling(*alias) == requested)
     }
 
+    /// Returns the resource of a name as messages spell it, also by an alias.
     fn resource_on_wire(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(url)?;
@@ -108,11 +110,12 @@ impl Store {
             if entry.is_none() && !track.is_awaited(name) && !is_glob {
                 return None;
             }
-            Some(wanted(&self.fact_without_hash((stream, track), name, entry.as_ref(), self.now)))
+            Some(wanted(&self.fact_without_hash(stream, track, name, entry.as_ref(), self.now)))
         };
         (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
     }
 
+    /// Returns the fact of a resource with the hash of its content.
     fn resource_fact(
         &self,
         stream: &Stream,
@@ -120,14 +123,16 @@ impl Store {
         name: Sym,
         entry: Option<&ResourceEntry>,
     ) -> ResourceFact {
-        let fact = self.fact_without_hash((stream, track), name, entry, self.now);
+        let fact = self.fact_without_hash(stream, track, name, entry, self.now);
         let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
         ResourceFact { hash, ..fact }
     }
 
+    /// Returns the fact of a resource at a time. Hashing the content is left out.
     pub(super) fn fact_without_hash(
         &self,
-        (stream, track): (&Stream, &Track),
+        stream: &Stream,
+        track: &Track,
         name: Sym,
         entry: Option<&ResourceEntry>,
         now: Time,
@@ -149,12 +154,6 @@ impl Store {
             false => content,
         };
         let blob = content.map(|id| self.catalog.blob(id));
-        let version = match entry {
-            Some(entry) => Some(entry.version),
-            // From a stream that is not recorded, at the version that the client claims.
-            None if state == ResourceState::Kept => track.carried.claimed_version,
-            None => None,
-        };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, entry) {
             true => (None, self.refusal_fact(stream, track, name).map(Box::new)),
@@ -162,8 +161,9 @@ impl Store {
         };
         let is_pending =
             entry.is_some_and(|entry| entry.is_present() && track.responses.is_pending(entry.order));
-        let version = version.map(|version| self.text(version));
-        // A version is accepted as a whole: content that the client has is sent anew with the next.
+        let version = self.version_of_entry(track, entry, state);
+        // A version is accepted as a whole: content that the client has is sent again with the
+        // next.
         let is_accepted = match &in_force {
             Some(known) => known.content == content && Some(&known.version) == version.as_ref(),
             None => false,
@@ -206,6 +206,24 @@ impl Store {
         }
     }
 
+    /// Returns the version of a sent resource, or the one that the client claims for a resource
+    /// from a stream that is not recorded.
+    fn version_of_entry(
+        &self,
+        track: &Track,
+        entry: Option<&ResourceEntry>,
+        state: ResourceState,
+    ) -> Option<Arc<str>> {
+        match entry {
+            Some(entry) => Some(self.text(entry.version)),
+            None if state == ResourceState::Kept => {
+                track.carried.claimed_version.map(|version| self.text(version))
+            }
+            None => None,
+        }
+    }
+
+    /// Returns what the client uses of a resource: version and content.
     fn in_force_fact(&self, entry: &ResourceEntry) -> InForceFact {
         let content = entry.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id));
         InForceFact { version: self.text(entry.version), content }

@@ -31,9 +31,7 @@ impl Store {
     /// Returns the kind of a row. A NACK by version is a change of names once the client has taken
     /// it back (docs/protocol.md#e-22).
     pub(super) fn kind_of_row(&self, row: &Row) -> MessageKind {
-        let track = || self.engine.streams().get(row.stream as usize)?.tracks.get(usize::from(row.track?));
-        let is_taken_back = || row.n().zip(track()).is_some_and(|(n, track)| track.verdicts.is_taken_back(n));
-        if !row.implied || !is_taken_back() {
+        if !row.implied || !self.is_taken_back(row) {
             return row.kind;
         }
         let names = self.history.line(row).and_then(|line| line.remark.names);
@@ -42,8 +40,19 @@ impl Store {
         kind_of_change(added, removed)
     }
 
+    /// Returns a row with its counts, as lists show it.
     pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
         self.line_of(row).map(|(fact, _)| fact)
+    }
+
+    /// Whether the client has taken back the NACK of a row.
+    fn is_taken_back(&self, row: &Row) -> bool {
+        let Some(stream) = self.engine.streams().get(row.stream as usize) else { return false };
+        let track = row.track.and_then(|track| stream.tracks.get(usize::from(track)));
+        match (row.n(), track) {
+            (Some(n), Some(track)) => track.verdicts.is_taken_back(n),
+            _ => false,
+        }
     }
 
     /// Returns the fact of a row with its names.
@@ -142,6 +151,7 @@ impl Store {
         fact.one = only.map(|name| self.text(name));
     }
 
+    /// Returns a row with its names and details.
     pub(super) fn message_fact(&self, index: usize, row: &Row) -> Option<MessageFact> {
         let (line, changes) = self.line_of(row)?;
         let message = self.history.message_of(row, &self.catalog);

@@ -30,7 +30,7 @@ pub struct PendingRequest {
 pub type Waited = (ResourceFact, Option<PendingRequest>);
 
 impl StreamsSnapshot {
-    pub(super) fn of(store: &Store, streams: &[StreamId]) -> StreamsSnapshot {
+    pub(super) fn take(store: &Store, streams: &[StreamId]) -> StreamsSnapshot {
         let streams = streams.iter().filter_map(|id| store.engine.stream(*id)).cloned().collect();
         StreamsSnapshot { now: store.now, streams, at: (0, 0), left: None }
     }
@@ -81,12 +81,13 @@ impl StreamsSnapshot {
                 continue;
             };
             let left = self.left.get_or_insert_with(|| {
-                let entries = track.sent.slots(catalog).into_iter().map(|(name, entry)| (name, Some(entry)));
+                let entries =
+                    track.sent.entries(catalog).into_iter().map(|(name, entry)| (name, Some(entry)));
                 let never_sent = track.names_never_sent(catalog).map(|name| (name, None));
                 entries.chain(never_sent).collect::<Vec<_>>().into_iter()
             });
             let fact = |(name, entry): (Sym, Option<ResourceEntry>)| {
-                let fact = store.fact_without_hash((stream, track), name, entry.as_ref(), self.now);
+                let fact = store.fact_without_hash(stream, track, name, entry.as_ref(), self.now);
                 let request = if stream.is_dump() { None } else { track.waiting.get(name) };
                 let requested = request.map(|request| PendingRequest {
                     at: track.traffic.requested(&request),

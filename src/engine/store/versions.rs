@@ -1,4 +1,4 @@
-//! Versions of a resource or a type over time, as far as messages are kept.
+//! Versions of a resource or a type over time, while messages are kept.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -125,7 +125,7 @@ impl Store {
         })
     }
 
-    /// Returns the contents of a resource on a stream, newest first, as far as messages are kept.
+    /// Returns the contents of a resource on a stream, newest first, while messages are kept.
     pub fn versions(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Vec<VersionFact> {
         let mut found = Versions::before(self.rows());
         self.more_versions(stream, url, name, MAX_SEARCHED_ROWS, &mut found);
@@ -169,7 +169,7 @@ impl Store {
                 continue;
             }
             if let Some((n, message)) = row.n().zip(self.history.message_of(row, &self.catalog)) {
-                self.version((n, row), &message, name, verdicts.get(&n).copied(), out);
+                self.version(n, row, &message, name, verdicts.get(&n).copied(), out);
             }
         }
     }
@@ -177,7 +177,7 @@ impl Store {
     /// Returns the version of a response without a verdict.
     pub(crate) fn pushed_version(&self, stream: &Stream, response: &Response) -> PushedVersion {
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-        PushedVersion::of(&self.catalog, response, is_delta, |name| self.text(name))
+        PushedVersion::from_response(&self.catalog, response, is_delta, |name| self.text(name))
     }
 
     /// Returns the last entry of a list with this key.
@@ -188,9 +188,11 @@ impl Store {
         }
     }
 
+    /// Adds the version of a resource in a response, or extends the newest one.
     fn version(
         &self,
-        (n, row): (Seq, &Row),
+        n: Seq,
+        row: &Row,
         message: &Message,
         name: Sym,
         verdict: Option<VerdictFact>,
@@ -304,7 +306,7 @@ impl Store {
         most: usize,
     ) -> Vec<Arc<str>> {
         let Some(TrackPlace { track, .. }) = self.place(stream, url) else { return Vec::new() };
-        let sent = track.sent.slots(&self.catalog);
+        let sent = track.sent.entries(&self.catalog);
         let never_sent = track.names_never_sent(&self.catalog);
         let names = sent.iter().map(|(name, _)| *name).chain(never_sent).skip(from).take(most);
         let mut names: Vec<Arc<str>> = names.map(|name| self.text(name)).collect();
@@ -324,29 +326,24 @@ impl Store {
     /// Whether one of the rows affects a resource: a response with the resource, its removal, or a
     /// verdict.
     pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
-        let place = self.place(stream, url).and_then(|place| {
-            let name = self.key_named(place.track, name)?;
-            Some((place, name))
-        });
-        let Some((place, name)) = place else {
-            return true;
-        };
+        let Some(place) = self.place(stream, url) else { return true };
+        let Some(name) = self.key_named(place.track, name) else { return true };
         let name = place.track.canonical(&self.catalog, name);
-        let has = |row: &Row| {
-            self.history.message_of(row, &self.catalog).is_none_or(|message| {
-                message.resources().is_some_and(|list| self.find_entry(list, name).is_some())
-                    || self.history.removes(row, name)
-            })
-        };
-        let news = |row: &Row| match row.kind {
+        let mut rows = rows.filter_map(|row| self.history.get(row)).filter(|row| place.has(row));
+        rows.any(|row| match row.kind {
             MessageKind::Ack | MessageKind::Nack => {
                 let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
-                answered.is_none_or(has)
+                answered.is_none_or(|answered| self.may_mention(answered, name))
             }
-            _ => has(row),
-        };
-        let rows = rows.filter_map(|row| self.history.get(row));
-        rows.filter(|row| place.has(row)).any(news)
+            _ => self.may_mention(row, name),
+        })
+    }
+
+    /// Whether a row sends or removes a resource. True if the message is not kept.
+    fn may_mention(&self, row: &Row, name: Sym) -> bool {
+        let Some(message) = self.history.message_of(row, &self.catalog) else { return true };
+        message.resources().is_some_and(|list| self.find_entry(list, name).is_some())
+            || self.history.removes(row, name)
     }
 
     /// Returns a number that changes whenever the resources of a type can have changed.

@@ -16,7 +16,7 @@ pub struct StateView<'a> {
 }
 
 impl<'a> StateView<'a> {
-    pub(super) fn of(store: &'a Store, summary: &'a SummaryFact) -> Option<StateView<'a>> {
+    pub(super) fn find(store: &'a Store, summary: &'a SummaryFact) -> Option<StateView<'a>> {
         let stream = store.engine.stream(summary.stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == summary.type_url)?;
         Some(StateView { store, stream, track, summary })

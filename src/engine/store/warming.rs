@@ -43,13 +43,13 @@ pub struct WarmingFact {
     pub since: Time,
     /// That response.
     pub response: Seq,
-    /// Whether the warming is over, and the client uses the resource without what it needs.
+    /// Whether the warming has ended, and the client uses the resource without what it needs.
     pub is_used_without: bool,
     /// Whether the client had the resource before: an earlier version stays in use meanwhile.
     pub is_update: bool,
     /// The content that stays in use meanwhile, if it is known.
     pub earlier: Option<BlobId>,
-    /// The response without a verdict that the client withholds until the warming is over.
+    /// The response without a verdict that the client withholds until the warming has ended.
     pub withheld: Option<Seq>,
     /// The resources that are waited for, the longest wait first. At least one, except in a dump.
     pub needs: Vec<NeededResource>,
@@ -67,11 +67,11 @@ pub struct WarmingUser {
     pub kind: Kind,
     /// Name of the resource.
     pub name: Arc<str>,
-    /// The response without a verdict that the client withholds until the warming is over.
+    /// The response without a verdict that the client withholds until the warming has ended.
     pub withheld: Option<Seq>,
     /// How many more resources warm until then.
     pub more: usize,
-    /// Whether the warming is over, and the client uses the resource without the missing one.
+    /// Whether the warming has ended, and the client uses the resource without the missing one.
     pub is_used_without: bool,
 }
 
@@ -98,7 +98,7 @@ impl WarmingFact {
         !self.is_dumped && self.needs.iter().all(|need| need.is_unrequested)
     }
 
-    /// Returns what one side owes, on a stream that opened at a time: a client requests anew on
+    /// Returns what one side owes, on a stream that opened at a time: a client requests again on
     /// each stream.
     pub(crate) fn condition(&self, opened: Time) -> Condition {
         let (kind, due_from) = match self.is_owed_by_client() {
@@ -242,7 +242,7 @@ impl Store {
             warming.needs.iter().map(|need| need.with_text(self.text(need.name))).collect();
         needs.sort_by_key(|need| need.since);
         let name = self.text(warming.name);
-        let caused_by = cause::cause_of_warming(self, (stream, track), (&name, warming.batch.seq), &needs);
+        let caused_by = cause::cause_of_warming(self, stream, track, &name, warming.batch.seq, &needs);
         Some(WarmingFact {
             stream: stream.id,
             node: stream.node_id.clone(),

@@ -33,7 +33,7 @@ impl Alternatives {
         let catalog = store.catalog();
         let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
         for track in streams.flat_map(|stream| &stream.tracks) {
-            for (_, entry) in track.sent.slots(catalog) {
+            for (_, entry) in track.sent.entries(catalog) {
                 let Some(payload) = entry.blob.and_then(|blob| catalog.entry(blob).payload.or(Some(blob)))
                 else {
                     continue;

@@ -78,7 +78,7 @@ impl MemberState {
         }
     }
 
-    fn of(fact: Option<&ResourceFact>) -> MemberState {
+    fn from_fact(fact: Option<&ResourceFact>) -> MemberState {
         match fact.map(|fact| fact.state) {
             Some(ResourceState::Waiting) => MemberState::Waiting,
             Some(ResourceState::Absent | ResourceState::Removed | ResourceState::Expired) => {
@@ -100,8 +100,9 @@ pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<Resou
                 MemberFact { name, state: MemberState::Inline, version, served_by: None }
             }
             ListEntry::Locator(locator) => {
-                let state = MemberState::of(find(&locator.target()).as_ref());
-                let is_held = |name: &String| MemberState::of(find(name).as_ref()) == MemberState::Present;
+                let state = MemberState::from_fact(find(&locator.target()).as_ref());
+                let is_held =
+                    |name: &String| MemberState::from_fact(find(name).as_ref()) == MemberState::Present;
                 let served_by = match state {
                     MemberState::Present => None,
                     _ => alternative(&locator.uri).filter(is_held),

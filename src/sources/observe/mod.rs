@@ -164,7 +164,7 @@ pub enum StreamEvent {
     },
     /// A message without content: its copy did not fit, or it could not be decompressed.
     Lost {
-        /// Size of the message in bytes, as far as known.
+        /// Size of the message in bytes, if known.
         bytes: u64,
     },
     /// The stream ended.

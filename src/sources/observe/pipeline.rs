@@ -255,6 +255,7 @@ impl ConnectionContext<'_> {
         }
     }
 
+    /// Handles an event of one HTTP/2 stream.
     fn stream_event(&mut self, stream: u32, event: StreamEvent) {
         match event {
             StreamEvent::Open(head) => self.event(Event::Open { stream, head }),
@@ -314,6 +315,7 @@ impl ConnectionContext<'_> {
         }
     }
 
+    /// Handles an event of the HTTP/2 connection.
     fn event(&mut self, event: Event<'_>) {
         let stream_id = |connection: &ObservedConnection, number| connection.streams.get(&number).copied();
         if let Event::Data { stream, .. }
@@ -474,6 +476,7 @@ impl ConnectionContext<'_> {
         }
     }
 
+    /// Adds a stream that the client has opened.
     fn opened(&mut self, number: u32, head: Head) {
         let is_grpc = head.is_grpc();
         let path = (self.clean)(":path", &head.path).unwrap_or(head.path);
@@ -563,6 +566,7 @@ impl ConnectionContext<'_> {
         self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
     }
 
+    /// Ends all open streams, because the connection has ended.
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
         let by = match error {
             None => self.connection.first_end.by().or(by),

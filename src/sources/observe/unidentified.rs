@@ -43,6 +43,7 @@ const ADS_V2: [&str; 2] = [
 ];
 
 impl UnidentifiedStream {
+    /// Adds bytes of a message, and tells whether the stream can be identified.
     pub(super) fn data(&mut self, dir: Dir, bytes: &[u8]) -> Identification {
         self.size += bytes.len();
         // A message may arrive in pieces of one byte.

@@ -217,6 +217,7 @@ pub fn open_session(files: &[PathBuf]) -> Result<Loaded, RecordReadError> {
     }
 }
 
+/// Opens the first file of a session; `None` if it is not a recording.
 pub(crate) fn start_session(
     mut files: VecDeque<PathBuf>,
 ) -> Result<Option<(Catalog, RecordingReader<impl Read + use<>>)>, RecordReadError> {
@@ -280,6 +281,7 @@ struct FileList<'a> {
 }
 
 impl FileList<'_> {
+    /// Adds the files of a folder and of the folders in it, up to a depth.
     fn add_below(&mut self, dir: &Path, depth: usize) -> Result<(), SourceError> {
         let failed = |source: io::Error| SourceError::Io { name: dir.display().to_string(), source };
         let mut entries = fs::read_dir(dir).map_err(failed)?;

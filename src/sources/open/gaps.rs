@@ -69,6 +69,7 @@ impl DecodingGaps {
         }
     }
 
+    /// Whether the descriptors lack a type. Remembers the answer.
     fn is_unknown(&mut self, type_url: &str) -> bool {
         if let Some(is_unknown) = self.unknown.get(type_url) {
             return *is_unknown;

@@ -295,6 +295,7 @@ impl SourceReader<'_> {
         move |source| SourceError::recording(self.name, source)
     }
 
+    /// Reads an arrow script.
     fn script(&self, input: impl Read, size: u64) -> Result<Loaded, SourceError> {
         let script = WholeSource::new(self.name, self.spec).script(input, size)?;
         let load = |seed| {

@@ -96,6 +96,7 @@ impl ResourceReader<'_> {
         }
     }
 
+    /// Reads a file as one response, else as a list of responses.
     fn file(&mut self, name: &str, content: &[u8]) {
         let (frames, streams) = (self.frames.len(), self.streams);
         let Err(error) = self.response(name, content) else { return };

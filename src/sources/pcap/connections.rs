@@ -315,7 +315,7 @@ impl CapturedConnection {
                     observed.pipeline.bytes(conn, at, dir, bytes, to.catalog, to.out)
                 }
                 StreamPiece::Gap(bytes) => {
-                    observed.pipeline.skip_missing(conn, at, (dir, bytes), to.catalog, to.out)
+                    observed.pipeline.skip_missing(conn, at, dir, bytes, to.catalog, to.out)
                 }
             }
         });

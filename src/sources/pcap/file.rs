@@ -238,6 +238,7 @@ struct PacketLocation {
     missing: u32,
 }
 
+/// Reads the header of a packet: its time, its length and its link type.
 fn locate_in_pcap(header: &PcapHeader, bytes: &[u8]) -> Result<PacketLocation, DamagedBlock> {
     let parse = match header {
         header if header.is_modified_format() => parse_pcap_frame_modified,

@@ -68,6 +68,7 @@ pub(super) fn read(link: i32, bytes: &[u8], missing: u32) -> PacketContent<'_> {
     })
 }
 
+/// Returns the IP packet in a packet of a link type.
 fn network(link: i32, bytes: &[u8]) -> LinkPayload<'_> {
     match link {
         // NULL and LOOP: an address family, whose number and byte order depend on the system.
@@ -104,6 +105,7 @@ fn ether_type(bytes: &[u8], at: usize) -> LinkPayload<'_> {
     }
 }
 
+/// Returns the payload of an Ethernet type, without its VLAN tags.
 fn typed(kind: u16, bytes: &[u8]) -> LinkPayload<'_> {
     match kind {
         0x0800 | 0x86dd => LinkPayload::Ip(bytes),

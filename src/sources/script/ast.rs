@@ -92,9 +92,9 @@ pub enum Statement {
 pub struct ScriptGap {
     /// Direction of the missing messages, if known.
     pub dir: Option<Dir>,
-    /// Number of messages, as far as known.
+    /// Number of messages, if known.
     pub messages: u64,
-    /// Number of bytes, as far as known.
+    /// Number of bytes, if known.
     pub bytes: u64,
     /// Why the part is missing.
     pub cause: GapCause,

@@ -84,6 +84,7 @@ struct Checker {
 }
 
 impl Checker {
+    /// Returns the type on a stream of the script.
     fn url(&self, number: u32, ty: &TypeRef) -> TypeUrl {
         let stream = self.streams.iter().find(|stream| stream.number == number);
         stream.map_or_else(TypeUrl::default, |stream| stream.type_url(ty))
@@ -108,13 +109,7 @@ impl Checker {
                 (fact.map(|fact| json::state(fact, &clock)), "state", state, fields)
             }
             Expectation::Resource { stream, ty, name, state, fields } => {
-                let resources = store.resources(StreamId(*stream), &self.url(*stream, ty));
-                let fact = resources.iter().find(|fact| *fact.name == **name).or_else(|| {
-                    resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == **name))
-                });
-                // Else in another spelling.
-                let mut fact =
-                    fact.cloned().or_else(|| store.resource(StreamId(*stream), &self.url(*stream, ty), name));
+                let mut fact = resource_named(store, StreamId(*stream), &self.url(*stream, ty), name);
                 // An orphan is present: both words hold.
                 if let Some(fact) = &mut fact
                     && state.as_deref() != Some(PRESENT)
@@ -130,69 +125,93 @@ impl Checker {
         let word = word.iter().map(|word| (key, ExpectedValue::Word(word.clone())));
         let fields =
             fields.iter().map(|(key, expected)| (key.as_str(), class_by_name(key, expected, is_delta)));
-        let wrong: Vec<String> = word
-            .chain(fields)
-            .filter_map(|(key, expected)| {
-                let found = field(&object, key);
-                (!holds(&expected, found)).then(|| format!("{key}={}", found.unwrap_or(&Value::Null)))
-            })
-            .collect();
-        (!wrong.is_empty()).then(|| wrong.join(" "))
+        let mut wrong = Vec::new();
+        for (key, expected) in word.chain(fields) {
+            let found = field(&object, key);
+            if !holds(&expected, found) {
+                wrong.push(format!("{key}={}", found.unwrap_or(&Value::Null)));
+            }
+        }
+        if wrong.is_empty() { None } else { Some(wrong.join(" ")) }
     }
 
     /// Returns the findings if an expectation about findings is not met.
     fn lint(&mut self, expect: &Expectation, findings: &[Finding]) -> Option<String> {
-        let picked = |pick: &FindingPattern| {
-            let (rule, at) = (pick.rule.clone(), pick.at);
-            findings.iter().filter(move |f| f.rule.id == rule && (at.is_none() || message_number(f) == at))
-        };
+        let mut wrong: Vec<&Finding> = Vec::new();
         match expect {
-            Expectation::Lint { pattern: pick, severity } => {
-                self.named_findings.push(pick.clone());
-                let found: Vec<&Finding> = picked(pick)
-                    .filter(|f| severity.as_ref().is_none_or(|s| *s == f.severity.word()))
-                    .collect();
+            Expectation::Lint { pattern, severity } => {
+                self.named_findings.push(pattern.clone());
+                let mut found: Vec<&Finding> = findings.iter().filter(|f| is_picked(pattern, f)).collect();
+                if let Some(severity) = severity {
+                    found.retain(|finding| *severity == finding.severity.word());
+                }
                 let names: BTreeSet<&str> =
-                    found.iter().flat_map(|f| f.names.iter().map(|name| &**name)).collect();
-                let wanted = pick.names.as_ref().map(|names| names.iter().map(String::as_str).collect());
-                let holds = !found.is_empty() && wanted.is_none_or(|wanted: BTreeSet<&str>| wanted == names);
-                (!holds).then(|| list(findings.iter().filter(|f| f.rule.id == pick.rule)))
-            }
-            Expectation::NoFinding(pick) => {
-                let about = |f: &&Finding| match &pick.names {
-                    Some(names) => f.names.iter().any(|name| names.iter().any(|n| **n == **name)),
+                    found.iter().flat_map(|finding| finding.names.iter().map(|name| &**name)).collect();
+                let has_names = match &pattern.names {
+                    Some(wanted) => names == wanted.iter().map(String::as_str).collect(),
                     None => true,
                 };
-                let found: Vec<&Finding> = picked(pick).filter(about).collect();
-                (!found.is_empty()).then(|| list(found.into_iter()))
+                if found.is_empty() || !has_names {
+                    return Some(list(findings.iter().filter(|f| f.rule.id == pattern.rule)));
+                }
             }
-            Expectation::LintNone | Expectation::LintOnly => {
-                let named = |f: &&Finding| {
-                    *expect == Expectation::LintOnly
-                        && self.named_findings.iter().any(|pick| {
-                            pick.rule == f.rule.id
-                                && (pick.at.is_none() || pick.at == message_number(f))
-                                && pick.names.as_ref().is_none_or(|names| {
-                                    f.names.iter().all(|n| names.iter().any(|name| **name == **n))
-                                })
-                        })
-                };
-                let is_fact = |f: &Finding| f.rule.subject == Subject::Nack;
-                let found: Vec<&Finding> = findings.iter().filter(|f| !is_fact(f) && !named(f)).collect();
-                (!found.is_empty()).then(|| list(found.into_iter()))
+            Expectation::NoFinding(pattern) => {
+                wrong.extend(findings.iter().filter(|f| is_picked(pattern, f)));
+                if let Some(names) = &pattern.names {
+                    wrong.retain(|finding| finding.names.iter().any(|name| has_text(names, name)));
+                }
             }
-            _ => None,
+            Expectation::LintNone => {
+                wrong.extend(findings.iter().filter(|f| f.rule.subject != Subject::Nack))
+            }
+            Expectation::LintOnly => {
+                wrong.extend(findings.iter().filter(|f| f.rule.subject != Subject::Nack));
+                wrong.retain(|finding| !self.is_named(finding));
+            }
+            _ => {}
         }
+        if wrong.is_empty() { None } else { Some(list(wrong.into_iter())) }
+    }
+
+    /// Whether an `expect lint` line has named a finding, with all of its names.
+    fn is_named(&self, finding: &Finding) -> bool {
+        self.named_findings.iter().any(|pattern| {
+            let has_names = match &pattern.names {
+                Some(names) => finding.names.iter().all(|name| has_text(names, name)),
+                None => true,
+            };
+            has_names && is_picked(pattern, finding)
+        })
+    }
+}
+
+/// Whether a finding has the rule and the message of a pattern.
+fn is_picked(pattern: &FindingPattern, finding: &Finding) -> bool {
+    finding.rule.id == pattern.rule && (pattern.at.is_none() || message_number(finding) == pattern.at)
+}
+
+/// Whether a text is among some names.
+fn has_text(names: &[String], text: &str) -> bool {
+    names.iter().any(|name| name == text)
+}
+
+/// Returns the resource with a name or an alias, else the one with another spelling of the name.
+fn resource_named(store: &Store, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
+    let resources = store.resources(stream, url);
+    let by_name = resources.iter().find(|fact| *fact.name == *name);
+    let by_alias = || resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == *name));
+    match by_name.or_else(by_alias) {
+        Some(fact) => Some(fact.clone()),
+        None => store.resource(stream, url, name),
     }
 }
 
 /// Whether the client was sent nothing that refers to a resource in force, as `get` shows it.
 fn is_orphan(store: &Store, schema: &Schema, fact: &ResourceFact) -> bool {
-    let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
-    let Some(kind) = kind.filter(|kind| fact.state == ResourceState::Present && graph::has_orphans(*kind))
-    else {
+    let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return false };
+    if fact.state != ResourceState::Present || !graph::has_orphans(kind) {
         return false;
-    };
+    }
     let graph = Graph::of(store, schema, &graph::streams_of(store, fact.stream));
     graph.orphan_names(fact.stream, kind).any(|name| *name == fact.name)
 }
@@ -227,6 +246,7 @@ fn field<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, key| value.get(key))
 }
 
+/// Whether a field has the expected value.
 fn holds(expected: &ExpectedValue, found: Option<&Value>) -> bool {
     match (expected, found) {
         (ExpectedValue::Word(word), None | Some(Value::Null)) => word.is_empty(),

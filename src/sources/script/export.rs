@@ -160,6 +160,7 @@ impl<'a> ScriptExporter<'a> {
         !is_open || self.first_requests.get(&frame.stream).is_some_and(Option::is_some)
     }
 
+    /// Writes the oldest of the frames that are held back.
     fn write_first(&mut self, catalog: &Catalog) {
         let Some(frame) = self.held.pop_front() else { return };
         let first = match &frame.what {
@@ -183,6 +184,7 @@ impl<'a> ScriptExporter<'a> {
         (self.items, self.notices.into_iter().collect())
     }
 
+    /// Writes the statements of a frame.
     fn frame(&mut self, frame: &Frame, first: FirstRequest, catalog: &Catalog) {
         let number = frame.stream.0;
         match &frame.what {
@@ -263,6 +265,7 @@ impl<'a> ScriptExporter<'a> {
         (usual != at && !self.time.untimed).then_some(at)
     }
 
+    /// Writes the opening of a stream, once its first request is known.
     fn open(&mut self, number: u32, open: &Open, first: FirstRequest, at: Time) {
         let Some(mut stream) = stream(number, open, &first.type_url) else {
             self.notices.insert("streams that are not xDS".into());
@@ -363,6 +366,7 @@ impl ExportedStream {
         type_ref(url, self.stream.transport)
     }
 
+    /// Reads a request as fields of a script; `None` if they cannot express it.
     fn request(&self, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
         let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
@@ -398,6 +402,7 @@ impl ExportedStream {
         (encode::request(&self.stream, &out, node) == bytes).then_some(MessageBody::Request(out))
     }
 
+    /// Reads a response as fields of a script; `None` if they cannot express it.
     fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
         let shape = if delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };

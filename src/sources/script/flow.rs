@@ -12,6 +12,7 @@ pub(super) fn mapping(lexer: &mut Lexer<'_>) -> Result<Value> {
     map(lexer, MAX_DEPTH)
 }
 
+/// Reads a mapping in braces, as in YAML.
 fn map(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     let mut out = Map::new();
     if depth == 0 {
@@ -49,6 +50,7 @@ fn separator(lexer: &mut Lexer<'_>, close: char) -> Result<()> {
     Err(lexer.error(format!("`,` or `{close}`")))
 }
 
+/// Reads a mapping, a list, a quoted text or a plain scalar.
 fn value(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     lexer.at_end();
     match lexer.peek() {
@@ -59,6 +61,7 @@ fn value(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     }
 }
 
+/// Reads a list in brackets, as in YAML.
 fn list(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     let mut out = Vec::new();
     if depth == 0 {

@@ -201,6 +201,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Reads a time with a unit: `10ms`.
     pub(super) fn duration(&mut self) -> Result<Duration> {
         let mark = self.at;
         let nanos = self.nanos(false)?;

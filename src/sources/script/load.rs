@@ -133,6 +133,7 @@ impl<'a> Loader<'a> {
         Loader { codec, catalog, time, node, server, streams, last_opened: 0, partial, with_messages }
     }
 
+    /// Returns the frame of a statement, if it has one.
     fn line(&mut self, item: &Statement) -> Result<Option<Frame>, EncodeError> {
         match item {
             Statement::NoTime | Statement::Partial(_) | Statement::Expect(_) | Statement::Fault(_) => {}
@@ -191,6 +192,7 @@ impl<'a> Loader<'a> {
         Frame { at: self.time.now(), stream: StreamId(number), what }
     }
 
+    /// Returns the frame that opens a stream.
     fn open(&mut self, stream: &ScriptStream) -> Result<Frame, EncodeError> {
         let number = stream.number;
         let partial = self.partial.contains(&number);
@@ -211,6 +213,7 @@ impl<'a> Loader<'a> {
         Ok(self.frame(number, FramePayload::Open(self.catalog.clean_open(open).into())))
     }
 
+    /// Encodes a message of the script, and reads it like one of the wire.
     fn message(&mut self, number: u32, body: &MessageBody) -> Result<Option<Message>, EncodeError> {
         let live = self.streams.get_mut(&number).ok_or(EncodeError::UnknownStream(number))?;
         let delta = live.stream.variant.is_delta();

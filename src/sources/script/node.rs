@@ -100,6 +100,7 @@ pub(super) fn struct_bytes(map: &Map<String, Value>) -> Vec<u8> {
     out
 }
 
+/// Encodes a value as `google.protobuf.Value`.
 fn value_bytes(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     let mut varint = |number, value| {
@@ -126,6 +127,7 @@ fn value_bytes(value: &Value) -> Vec<u8> {
     out
 }
 
+/// Reads a `google.protobuf.Struct`, nested up to a depth.
 fn read_struct(bytes: &[u8], depth: usize) -> Option<Map<String, Value>> {
     let mut map = Map::new();
     for entry in Fields::new(bytes) {
@@ -142,6 +144,7 @@ fn read_struct(bytes: &[u8], depth: usize) -> Option<Map<String, Value>> {
     Some(map)
 }
 
+/// Reads a `google.protobuf.Value`, nested up to a depth.
 fn read_value(bytes: &[u8], depth: usize) -> Option<Value> {
     let field = Fields::new(bytes).next()?.ok()?;
     Some(match (field.number, field.value) {

@@ -107,6 +107,7 @@ fn virtual_host(name: &str, clusters: &Value) -> Option<Value> {
     Some(json!({ "name": name, "domains": ["*"], "routes": routes.collect::<Vec<_>>() }))
 }
 
+/// Returns a listener whose only filter is an HTTP connection manager.
 fn listener(name: &str, key: &str, routes: Value, v2: bool) -> Value {
     let url = if v2 {
         "type.googleapis.com/envoy.config.filter.network.http_connection_manager.v2.HttpConnectionManager"

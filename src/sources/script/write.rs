@@ -27,6 +27,7 @@ pub(super) fn line(script_item: &Statement) -> String {
     out
 }
 
+/// Writes one statement as a line of the script.
 fn item(item: &Statement, out: &mut String) {
     match item {
         Statement::NoTime => out.push_str("notime"),
@@ -163,6 +164,7 @@ fn field(key: &str, text: &str, out: &mut String) {
     }
 }
 
+/// Writes a list in brackets.
 fn words(items: &[String], out: &mut String) {
     out.push('[');
     for (i, item) in items.iter().enumerate() {
@@ -179,6 +181,7 @@ fn list(key: &str, items: &[String], out: &mut String) {
     }
 }
 
+/// Writes ` key={a:b}`, if there are pairs.
 fn pairs(key: &str, items: &[(String, String)], out: &mut String) {
     if items.is_empty() {
         return;
@@ -389,6 +392,7 @@ fn expect(it: &Expectation, out: &mut String) {
     }
 }
 
+/// Writes the rule, message, severity and names of an expected finding.
 fn pick(pick: &FindingPattern, severity: Option<&str>, out: &mut String) {
     out.push_str(&pick.rule);
     if let Some(n) = pick.at {
@@ -403,6 +407,7 @@ fn pick(pick: &FindingPattern, severity: Option<&str>, out: &mut String) {
     }
 }
 
+/// Writes the expected fields of a fact.
 fn facts(first: Option<&str>, fields: &[(String, ExpectedValue)], out: &mut String) {
     if let Some(first) = first {
         put(out, format_args!(" {first}"));

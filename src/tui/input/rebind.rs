@@ -183,6 +183,7 @@ fn conflict(table: &[Binding]) -> Option<(Binding, Binding)> {
     })
 }
 
+/// Says that a command is unknown, and names those that resemble it.
 fn unknown_command(word: &str) -> String {
     let word = word.to_ascii_lowercase();
     let part = |name: &str| word.split([' ', '-']).any(|part| part.len() > 2 && name.contains(part));

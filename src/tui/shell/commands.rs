@@ -233,6 +233,7 @@ fn resize(model: &mut Model, by: i16) {
     model.common.shift = model.common.shift.saturating_add(by).clamp(-MAX_RESIZE, MAX_RESIZE);
 }
 
+/// Records to a file, or says why that is not possible.
 fn record(model: &mut Model) -> Vec<Effect> {
     let info = &model.common.info;
     let notice = match (&info.bar, &info.recording) {
@@ -248,6 +249,7 @@ fn record(model: &mut Model) -> Vec<Effect> {
     model.decline(notice)
 }
 
+/// Leaves the full screen or the current place; with neither, quits.
 fn quit(model: &mut Model) -> Vec<Effect> {
     // A demo serves nobody else, and a visitor who has seen enough leaves at once.
     if model.common.info.is_demo {
@@ -264,6 +266,7 @@ fn quit(model: &mut Model) -> Vec<Effect> {
     interrupt(model)
 }
 
+/// Handles Ctrl-C: cancels a question, and asks before clients are cut off.
 fn interrupt(model: &mut Model) -> Vec<Effect> {
     match model.overlays.last() {
         Some(Overlay::ConfirmSend(_) | Overlay::ConfirmHold(_)) => {
@@ -295,6 +298,7 @@ fn follow(model: &mut Model, data: &dyn Data) {
     }
 }
 
+/// Stops the screen at this moment, or lets it follow again.
 fn pause(model: &mut Model, data: &dyn Data) {
     if model.common.info.is_opening() {
         return model.say(replay::OPENING);

@@ -103,6 +103,7 @@ impl Overlay {
         matches!(self, Overlay::Palette { search, .. } if search.is_searching())
     }
 
+    /// Returns the context that decides which keys are bound.
     pub fn context(&self) -> Context {
         match self {
             Overlay::Help { .. } => Context::Help,

@@ -112,6 +112,7 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     vec![]
 }
 
+/// Applies a filter, or says what is wrong with it.
 fn set_filter(model: &mut Model, data: &dyn Data, text: &str) {
     match data.read_filter(text) {
         Ok(filter) => {

@@ -24,6 +24,7 @@ pub(super) fn type_char(model: &mut Model, c: char, data: &dyn Data) {
     check(model, data);
 }
 
+/// Returns the text that the open prompt edits.
 fn input(model: &mut Model) -> Option<&mut String> {
     match model.overlays.last_mut() {
         Some(Overlay::Filter(prompt)) => Some(&mut prompt.input),
@@ -109,6 +110,7 @@ fn recall_search(model: &mut Model, by: isize) {
     find::typed(model);
 }
 
+/// Applies what was typed, and closes the prompt.
 fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     match model.overlays.last() {
         Some(Overlay::Palette { .. }) => return palette::accept(model, data),

@@ -37,6 +37,7 @@ pub(crate) fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data)
     effects
 }
 
+/// Handles a message: a key, the mouse, a new size or new data.
 fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
     match msg {
         Msg::Key(key) => press(model, key, data),
@@ -92,6 +93,7 @@ fn take_info(model: &mut Model, info: Info) {
     model.common.info = info;
 }
 
+/// Runs the command of a key: in a prompt, in an overlay or on the screen.
 fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
     let Some(name) = keymap::name(key) else { return vec![] };
     model.common.notice = None;

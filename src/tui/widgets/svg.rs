@@ -191,6 +191,7 @@ struct SvgDrawing<'a> {
 }
 
 impl SvgDrawing<'_> {
+    /// Writes one line of the terminal: backgrounds first, then texts.
     fn row(&mut self, runs: &[CellRun], top: u32) {
         let left = |column: usize| MARGIN + column as u32 * CELL.0;
         for run in runs {

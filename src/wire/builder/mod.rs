@@ -86,6 +86,7 @@ impl MessageBuilder {
         self.parts.held_bytes() + self.splitter.rest().len()
     }
 
+    /// Splits a chunk into fields, and skips entries that are known.
     fn split(&mut self, mut chunk: &[u8], catalog: &mut Catalog) -> Result<(), SplitError> {
         let (splitter, parts) = (&mut self.splitter, &mut self.parts);
         // Start of the current run of entries that follow each other as they did before.

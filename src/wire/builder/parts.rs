@@ -205,6 +205,7 @@ impl MessageParts {
         blob
     }
 
+    /// Adds the entries so far as one list.
     pub(super) fn end_entries(&mut self, catalog: &mut Catalog) {
         if self.entries.is_empty() {
             return;
@@ -361,6 +362,7 @@ impl MessageParts {
         }
     }
 
+    /// Returns the message that the parts make.
     pub(super) fn body(self, shape: MessageShape, catalog: &mut Catalog) -> MessageBody {
         let names = match &self.names[..] {
             [] => Arc::default(),

@@ -92,6 +92,7 @@ pub(super) fn any_of_wrapper(message: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Returns the length of a resource wrapper with its payload.
 pub(super) fn joined_len(around: usize, payload: Option<usize>, in_any: bool) -> usize {
     let message = around + payload.map_or(0, |len| pb::tag_len(resource::RESOURCE, len) + len);
     if !in_any {

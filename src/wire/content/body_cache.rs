@@ -7,9 +7,9 @@ use bytes::Bytes;
 use super::BodyStore;
 use crate::event::DenseHash;
 
-/// Bytes of bodies in one generation at least, with what each costs beside its content.
+/// Bytes of bodies in one generation at least, with what each costs in addition to its content.
 const GENERATION_BYTES: usize = 4 << 20;
-/// Bytes that a body costs beside its content: the allocation and the entry of the map.
+/// Bytes that a body costs in addition to its content: the allocation and the entry of the map.
 const ENTRY_BYTES: usize = 128;
 /// Larger bodies are not cached, because each would displace too many others.
 const MAX_BODY_BYTES: usize = GENERATION_BYTES / 16;
@@ -47,6 +47,7 @@ impl Generations {
         self.young.insert(id, body);
     }
 
+    /// Returns a body from the cache, else from the store.
     fn find_or_read(&mut self, id: u32, bodies: &dyn BodyStore) -> Option<Bytes> {
         if let Some(body) = self.young.get(&id).or_else(|| self.old.get(&id)) {
             return Some(body.clone());

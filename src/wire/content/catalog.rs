@@ -333,6 +333,7 @@ impl Catalog {
         self.blob(id).redacted
     }
 
+    /// Stores an `Any`, without secrets; the wrapper of a resource is stored apart.
     fn add_any(&mut self, hash: u128, bytes: &[u8]) -> BlobId {
         let Some((url, value)) = any_parts(bytes) else { return self.add_whole(hash, bytes, true) };
         if is_wrapper(url) {
@@ -343,6 +344,7 @@ impl Catalog {
         self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
     }
 
+    /// Returns the type of an `Any`, and the name of the resource in it.
     fn any_form(&mut self, url: &[u8], value: &[u8]) -> BlobForm {
         let (type_url, name_field) = self.type_of(url);
         let name = name_field.and_then(|number| {
@@ -385,6 +387,7 @@ impl Catalog {
         })
     }
 
+    /// Interns the names and versions of a resource wrapper.
     fn wrapper(&mut self, raw: &RawWrapper<'_>, payload: Option<BlobId>, in_any: bool) -> Wrapper {
         let text = pb::text;
         let plain = if raw.name.is_empty() { raw.structured_name.unwrap_or_default() } else { raw.name };
@@ -478,6 +481,7 @@ impl Catalog {
         self.add(hash, bytes.len(), clean.is_some(), BlobForm::Other, clean.as_deref().unwrap_or(bytes))
     }
 
+    /// Adds a blob with its body, and returns its number.
     fn add(&mut self, hash: u128, size: usize, redacted: bool, form: BlobForm, body: &[u8]) -> BlobId {
         // The redactor has read an `Any` completely already.
         let clean = match form {

@@ -79,6 +79,7 @@ pub(super) struct RawWrapper<'a> {
     pub payloads: usize,
 }
 
+/// Reads the fields of a resource wrapper.
 pub(super) fn raw_wrapper(bytes: &[u8]) -> Option<RawWrapper<'_>> {
     let mut raw = RawWrapper::default();
     let mut at = 0;

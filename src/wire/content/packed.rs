@@ -138,6 +138,7 @@ impl Packed {
         self.forgotten + (self.sealed.len() + self.raw.len()) as u32
     }
 
+    /// Decompresses a block, unless it was among the last ones used.
     fn unpacked(&self, number: u32) -> Option<Bytes> {
         let mut hot = self.hot.borrow_mut();
         if let Some(at) = hot.iter().position(|(n, _)| *n == number) {

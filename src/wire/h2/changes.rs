@@ -30,6 +30,7 @@ impl Changes {
         names
     }
 
+    /// Replaces the fields that the user has given.
     pub(super) fn apply(&self, fields: &mut Vec<HeaderField>) {
         fields.retain(|(name, _)| self.headers.iter().all(|(given, _)| given.as_bytes() != name));
         if let Some(authority) = &self.authority {

@@ -53,7 +53,7 @@ pub enum Event<'a> {
         stream: Option<u32>,
         /// Direction.
         dir: Dir,
-        /// Messages of which no bytes were missing before, as far as known.
+        /// Messages of which no bytes were missing before, if known.
         messages: u64,
         /// Number of missing bytes.
         bytes: u64,

@@ -20,7 +20,7 @@ impl FrameHead {
 /// A part of the output of [`Frames`].
 #[derive(Debug)]
 pub(super) enum FramePart<'a> {
-    /// Payload of a DATA frame without padding, as far as it has arrived.
+    /// Payload of a DATA frame without padding, up to what has arrived.
     ///
     /// `first` starts the frame, `last` ends it.
     Data { head: FrameHead, bytes: &'a [u8], first: bool, last: bool },
@@ -61,7 +61,7 @@ enum FrameState {
     Seek,
 }
 
-/// The kind of missing bytes, as far as known.
+/// The kind of missing bytes, if known.
 pub(super) enum Missed {
     /// Payload of a DATA frame; `ends` if the missing bytes end the frame.
     Data { head: FrameHead, ends: bool },

@@ -85,6 +85,7 @@ impl Headers {
         self.open = Some(Open { stream, ends: false, pushed: true, bytes: Vec::new() });
     }
 
+    /// Adds bytes to the open header block.
     pub(super) fn push(&mut self, bytes: &[u8], max: usize) -> Result<(), Http2Error> {
         let open = self.open.as_mut().ok_or(Http2Error::UnexpectedContinuation)?;
         if open.bytes.len() + bytes.len() > max {
@@ -94,6 +95,7 @@ impl Headers {
         Ok(())
     }
 
+    /// Decodes the open header block, within the limits of memory.
     pub(super) fn finish(&mut self) -> Result<Block, Http2Error> {
         let Open { stream, ends, pushed, bytes } =
             self.open.take().ok_or(Http2Error::UnexpectedContinuation)?;

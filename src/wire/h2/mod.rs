@@ -238,6 +238,7 @@ impl ConnectionObserver {
         out(Event::Opaque { why });
     }
 
+    /// Handles a part of a DATA frame, or another frame.
     fn part(&mut self, dir: Dir, part: FramePart<'_>, out: &mut dyn FnMut(Event<'_>)) {
         match part {
             FramePart::Data { head, bytes, first, last } => {
@@ -299,6 +300,7 @@ impl ConnectionObserver {
         }
     }
 
+    /// Adds bytes to the message of a stream.
     fn data(&mut self, dir: Dir, head: FrameHead, bytes: &[u8], last: bool, out: &mut dyn FnMut(Event<'_>)) {
         let number = head.stream;
         let Some(stream) = self.streams.get_mut(&number) else { return };
@@ -322,6 +324,7 @@ impl ConnectionObserver {
         }
     }
 
+    /// Handles a complete frame other than DATA.
     fn frame(
         &mut self,
         dir: Dir,
@@ -388,6 +391,7 @@ impl ConnectionObserver {
         Ok(())
     }
 
+    /// Handles a complete header block: an opening, a response or trailers.
     fn headers(
         &mut self,
         dir: Dir,
@@ -443,6 +447,7 @@ impl ConnectionObserver {
         }
     }
 
+    /// Notes that one side has ended a stream.
     fn end_stream(&mut self, dir: Dir, number: u32, out: &mut dyn FnMut(Event<'_>)) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         if stream.messages[index(dir)].end() {
@@ -460,6 +465,7 @@ impl ConnectionObserver {
         out(Event::End { stream: number, end });
     }
 
+    /// Ends a stream that one side has reset.
     fn reset(&mut self, dir: Dir, number: u32, code: u32, out: &mut dyn FnMut(Event<'_>)) {
         if let Some(stream) = self.streams.remove(&number) {
             stream.report_cut(number, out);

@@ -1,7 +1,7 @@
 use super::error::Http1Error;
 use super::head::Head;
 
-/// The body of a message, as far as it has arrived.
+/// The body of a message, up to what has arrived.
 #[derive(Debug)]
 pub(super) struct BodyReader {
     bytes: Vec<u8>,

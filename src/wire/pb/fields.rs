@@ -85,6 +85,7 @@ impl<'a> Fields<'a> {
         Fields { bytes, at: 0, failed: false }
     }
 
+    /// Reads the field at the position. `None` if the bytes are no field.
     #[inline(always)]
     fn read(&mut self) -> Option<WireField<'a>> {
         let rest = &self.bytes[self.at..];

@@ -10,6 +10,7 @@ pub fn read_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     }
 }
 
+/// Reads a varint of more than one byte, with its length.
 fn read_long(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {

@@ -34,6 +34,7 @@ pub fn json_safe(json: &str) -> Cow<'_, str> {
     })
 }
 
+/// Escapes what a terminal would act on. Borrows a text without such characters.
 fn escape(text: &str, put: impl Fn(char, &mut String)) -> Cow<'_, str> {
     let is_printable_ascii = |byte: u8| (b' '..=b'~').contains(&byte);
     if text.bytes().all(is_printable_ascii) || !text.chars().any(must_escape) {

@@ -198,7 +198,11 @@ impl RuleContext<'_> {
                     || client_check.is_some_and(|has_fault| has_fault(self, finding)))
         };
         let followed = self.source_state.lasting.followed();
-        followed.of(line.place.0, &line.client).filter(has_fault).map(|followed| followed.finding).collect()
+        followed
+            .concerning(line.place.0, &line.client)
+            .filter(has_fault)
+            .map(|followed| followed.finding)
+            .collect()
     }
 }
 
@@ -243,7 +247,7 @@ fn drop_mended_names(names: &mut IndexSet<Sym, DenseHash>, mentioned: &[Sym], is
     }
 }
 
-/// The stream of a frame, which goes on where an earlier one of the client has ended.
+/// The stream of a frame, which continues where an earlier one of the client has ended.
 struct Succession<'a> {
     findings: &'a [Finding],
     store: &'a Store,

@@ -25,7 +25,7 @@ impl FailedClient {
     /// Returns all clients that a stream shows to work.
     pub(crate) fn all_of(stream: &Stream) -> Vec<FailedClient> {
         let mut out: Vec<FailedClient> =
-            [StreamKey::of(stream), StreamKey::anonymous(stream)].map(FailedClient::Stream).into();
+            [StreamKey::from_stream(stream), StreamKey::anonymous(stream)].map(FailedClient::Stream).into();
         if let Some(server) = &stream.open.server {
             let hosts = [None, stream.host().map(str::to_owned)];
             out.extend(hosts.map(|host| FailedClient::Connection { server: server.clone(), host }));
@@ -41,11 +41,11 @@ pub(crate) struct FailedSeries {
     pub(crate) finding: usize,
     /// When the first failure was.
     pub(crate) first: Time,
-    /// The text once the series is over.
+    /// The text once the series has ended.
     pub(crate) text: String,
 }
 
-/// The newest series of each client, unless it is over.
+/// The newest series of each client, unless it has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FailedSeriesByClient {
     followed: HashMap<FailedClient, FailedSeries>,
@@ -64,7 +64,7 @@ impl FailedSeriesByClient {
     /// Returns the series of a stream's client at other servers, or with other methods, with the
     /// times of their first failures.
     pub(crate) fn at_other_endpoints(&self, stream: &Stream) -> Vec<(StreamKey, Time)> {
-        let own = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+        let own = [StreamKey::from_stream(stream), StreamKey::anonymous(stream)];
         let of_streams = self.followed.iter().filter_map(|(client, series)| match client {
             FailedClient::Stream(key) => Some((key, series.first)),
             FailedClient::Connection { .. } => None,
@@ -80,7 +80,7 @@ impl FailedSeriesByClient {
         }
     }
 
-    /// Takes the series of a client out, because it is over.
+    /// Takes the series of a client out, because it has ended.
     pub(crate) fn take(&mut self, client: &FailedClient) -> Option<FailedSeries> {
         self.followed.remove(client)
     }

@@ -371,7 +371,7 @@ impl Findings {
     }
 
     /// Goes on with a finding on a later stream of the client.
-    pub(crate) fn go_on(&mut self, index: usize, stream: StreamId, draft: FindingDraft<'_>) {
+    pub(crate) fn update_series(&mut self, index: usize, stream: StreamId, draft: FindingDraft<'_>) {
         if let Some(finding) = self.all.get_mut(index) {
             (finding.stream, finding.over, finding.text) = (stream, None, draft.text);
             finding.severity = draft.severity.unwrap_or(finding.rule.severity);
@@ -379,7 +379,7 @@ impl Findings {
         }
     }
 
-    /// Updates a finding about a series that goes on.
+    /// Updates a finding about a series that continues.
     pub(crate) fn restate(&mut self, index: usize, restated: Restated) {
         if let Some(finding) = self.all.get_mut(index) {
             let Restated { text, first, count } = restated;

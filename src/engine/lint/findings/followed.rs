@@ -138,7 +138,8 @@ pub(crate) struct Followed {
     pub(crate) client: Arc<str>,
     pub(crate) state: LastingState,
     pub(crate) since: Time,
-    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    /// The text once the state has ended, with `{}` for its duration; the default text without
+    /// one.
     pub(crate) past: Option<String>,
     /// The names for which the state lasts.
     pub(crate) names: SymSet,
@@ -224,7 +225,7 @@ impl FollowedFindings {
     }
 
     /// Returns the findings on a stream, and on all streams of its client.
-    pub(super) fn of(&self, stream: usize, client: &str) -> impl Iterator<Item = &Followed> {
+    pub(super) fn concerning(&self, stream: usize, client: &str) -> impl Iterator<Item = &Followed> {
         let streams = self.streams(stream, client).into_iter();
         streams.filter_map(|stream| self.by_stream.get(&stream)).flatten().inspect(|_| visits::count())
     }

@@ -1,6 +1,7 @@
 //! Findings about a state that lasts: names without an answer, expired or warming resources.
 //!
-//! Such a finding is over once the state has ended for all of its names. Its text says so then.
+//! Such a finding has ended once the state has ended for all of its names. Its text says so
+//! then.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::store::{ClientNeeds, Store};
 use xdscope_wire::content::{Catalog, UsedContent};
 use xdscope_wire::event::{Kind, Seq, Sym, Time, Variant};
 
-/// Findings of streams that have ended, which later streams may go on with.
+/// Findings of streams that have ended, which later streams may continue with.
 const MAX_INTERRUPTED: usize = 64;
 /// Names of a finding that are looked up after each message.
 const MAX_SCANNED_NAMES: usize = 64;
@@ -33,7 +34,7 @@ const MAX_CORRECT: u64 = 10;
 pub(crate) struct LastingFindings {
     followed: FollowedFindings,
     /// Findings about missing names and warming resources whose stream has ended, newest last: a
-    /// later stream of the client may go on with them.
+    /// later stream of the client may continue with them.
     interrupted: VecDeque<Followed>,
     /// The newest message that broke a rule which a later message mends, by stream and track.
     broken_last: HashMap<((usize, usize), &'static str), Seq>,
@@ -76,7 +77,7 @@ impl LastingFindings {
         }
     }
 
-    /// Takes names with which a later stream goes on out of a finding.
+    /// Takes names with which a later stream continues out of a finding.
     fn resume(&mut self, finding: usize, names: &SymSet) {
         for followed in self.interrupted.iter_mut().filter(|followed| followed.finding == finding) {
             followed.names.retain(|name| !names.contains(name));
@@ -117,7 +118,7 @@ impl LastingFindings {
 }
 
 impl Lasting {
-    /// A state since a time, with the default text once it is over.
+    /// A state since a time, with the default text once it has ended.
     pub(crate) fn new(state: LastingState, since: Time) -> Lasting {
         Lasting { state, since, past: None }
     }
@@ -132,7 +133,8 @@ impl Lasting {
 pub(crate) struct Lasting {
     pub(crate) state: LastingState,
     pub(crate) since: Time,
-    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    /// The text once the state has ended, with `{}` for its duration; the default text without
+    /// one.
     pub(crate) past: Option<String>,
 }
 
@@ -140,7 +142,7 @@ impl RuleContext<'_> {
     /// Returns the names of the client for which a state lasts, as findings say.
     pub(crate) fn names_in_state(&self, is_state: impl Fn(&LastingState) -> bool) -> SymSet {
         let client = self.client();
-        let followed = self.source_state.lasting.followed.of(self.stream_index, &client);
+        let followed = self.source_state.lasting.followed.concerning(self.stream_index, &client);
         let followed = followed.filter(|followed| is_state(&followed.state));
         followed.flat_map(|followed| followed.names.iter().copied()).collect()
     }
@@ -166,7 +168,7 @@ impl RuleContext<'_> {
     }
 
     /// Reports a finding about a state that may end. With the finding about a wait on an earlier
-    /// stream, the stream goes on: such a finding is about all of the names, or about none.
+    /// stream, the stream continues: such a finding is about all of the names, or about none.
     pub(crate) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
         debug_assert_eq!(rule.ending, Ending::State, "{}", rule.id);
         let Lasting { state, since, past } = lasting;
@@ -177,7 +179,7 @@ impl RuleContext<'_> {
         // A file that cannot be read has no type.
         let track = self.track_index.unwrap_or_default();
         let (place, client) = ((self.stream_index, track), self.client());
-        // A request that the client owes is owed anew on each stream.
+        // A request that the client owes is owed again on each stream.
         let interrupted = match names.iter().next() {
             Some(name) if !matches!(state, LastingState::Unrequested(_)) => {
                 self.interrupted(rule, *name, since)
@@ -187,7 +189,7 @@ impl RuleContext<'_> {
         let finding = match interrupted {
             Some(finding) => {
                 self.source_state.lasting.resume(finding, &names);
-                self.findings.go_on(finding, self.stream.id, draft);
+                self.findings.update_series(finding, self.stream.id, draft);
                 Some(finding)
             }
             None => self.report(rule, draft),
@@ -267,8 +269,8 @@ impl RuleContext<'_> {
             names.extend(&outcome.added);
             // A refused cluster does not warm, nor one whose update was skipped and taken back.
             let ends_warming = request.is_nack() || !outcome.skipped.is_empty();
-            // A cluster whose endpoints were waited for goes on with those that the client has, and
-            // what an ACK puts in force may refer to other resources.
+            // A cluster whose endpoints were waited for continues with those that the client
+            // has, and what an ACK puts in force may refer to other resources.
             let refers = matches!(request.track.kind, Some(Kind::Cds | Kind::Lds | Kind::Rds | Kind::Srds));
             let puts_in_force = refers && outcome.kind == MessageKind::Ack;
             // The first request for scopes may name none.
@@ -332,8 +334,8 @@ impl RuleContext<'_> {
         }
     }
 
-    /// Ends findings whose state is over after a message of a track about these names; without a
-    /// name, after a time.
+    /// Ends findings whose state has ended after a message of a track about these names; without
+    /// a name, after a time.
     pub(crate) fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
         let Some(index) = self.track_index else { return };
         if mentioned.is_empty() {
@@ -374,7 +376,7 @@ impl RuleContext<'_> {
                 followed.names.retain(|_| !(is_requested && track.type_url == *type_url));
             } else if followed.state.is_of_references() {
                 if own == followed.client {
-                    followed.settle_references((store, graphs), track, mentioned);
+                    followed.settle_references(store, graphs, track, mentioned);
                 }
             } else if matches!(followed.state, LastingState::UnrequestedStream) {
                 let is_requested = followed.place.0 == place.0 && requests > 0;
@@ -407,7 +409,7 @@ impl RuleContext<'_> {
         }
     }
 
-    /// Ends a finding whose state is over after a message.
+    /// Ends a finding whose state has ended after a message.
     fn end_settled(&mut self, over: &Followed) {
         let note = match (over.is_given_up, over.has_come) {
             _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
@@ -436,7 +438,8 @@ impl Followed {
     /// a message of the client about `mentioned`.
     fn settle_references(
         &mut self,
-        (store, graphs): (&Store, &ReferenceGraphs),
+        store: &Store,
+        graphs: &ReferenceGraphs,
         track: &Track,
         mentioned: &[Sym],
     ) {
@@ -456,7 +459,7 @@ impl Followed {
                 self.names.retain(|name| is_removed(*name) && is_used(*name));
             }
             LastingState::UnrequestedClusters => {
-                let missing = ClientNeeds::of(store, stream).unrequested_clusters();
+                let missing = ClientNeeds::new(store, stream).unrequested_clusters();
                 self.names.retain(|name| missing.iter().any(|missing| missing.cluster == *name));
             }
             _ => {}
@@ -508,7 +511,7 @@ fn mentioned(catalog: &Catalog, response: &ResponseContext<'_>) -> Vec<Sym> {
         names.push(catalog.first_spelling(name));
         let aliases = catalog.entry(*id).aliases.iter();
         names.extend(aliases.map(|alias| catalog.first_spelling(*alias)));
-        names.extend(track.subscription.globs.of(catalog, name));
+        names.extend(track.subscription.globs.with_member(catalog, name));
     }
     let errors = response.view.resource_errors.iter().map(|error| error.name);
     let others = response.view.removed.iter().copied().chain(errors);

@@ -57,8 +57,8 @@ impl RuleContext<'_> {
 
     /// Returns the answer that the server owes to a request for a name, within `limit`.
     ///
-    /// The wait for a name goes on over streams, but the server gets the time of a verdict for the
-    /// request on each stream.
+    /// The wait for a name continues over streams, but the server gets the time of a verdict for
+    /// the request on each stream.
     fn answer_owed(&self, track: &Track, pending: &NameRequest, limit: Duration) -> Condition {
         let (owed, began) = (pending.condition(), track.traffic.began);
         if owed.since >= began {

@@ -1,6 +1,7 @@
 //! Ends of findings about closed streams, as the next stream of the client shows.
 //!
-//! A finding about an event is over once the next stream has run for a while without such an event.
+//! A finding about an event has ended once the next stream has run for a while without such an
+//! event.
 
 use super::followed::Followed;
 use super::lasting::LastingState;

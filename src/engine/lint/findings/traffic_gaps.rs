@@ -1,7 +1,7 @@
 //! Ends of findings about clusters that routes point to and that the client does not have.
 //!
-//! Such a finding is over once the client has the cluster, or once no route in force points to the
-//! cluster (docs/protocol.md#h-10, docs/protocol.md#h-11).
+//! Such a finding has ended once the client has the cluster, or once no route in force points to
+//! the cluster (docs/protocol.md#h-10, docs/protocol.md#h-11).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use xdscope_wire::event::{Kind, Sym, Time};
 /// (docs/protocol.md#h-12).
 pub(crate) const ORDER_UNCERTAIN: &str = "; order uncertain: separate streams";
 
-/// A finding that is over.
+/// A finding that has ended.
 struct Ended {
     finding: usize,
     since: Time,
@@ -51,23 +51,28 @@ impl RuleContext<'_> {
             return;
         }
         let client = self.client();
-        let graphs = &mut self.source_state.graphs;
-        let (windows, breaks) = (graphs.windows.remove(&client), graphs.breaks.remove(&client));
-        let windows = self.still_open((&client, track), windows, "the cluster arrived after");
-        let breaks = self.still_open((&client, track), breaks, "the cluster came back after");
-        let graphs = &mut self.source_state.graphs;
-        graphs.windows.extend(windows.map(|open| (client.clone(), open)));
-        graphs.breaks.extend(breaks.map(|open| (client, open)));
+        if let Some(windows) = self.source_state.graphs.windows.remove(&client) {
+            let open = self.still_open(&client, track, windows, "the cluster arrived after");
+            if !open.is_empty() {
+                self.source_state.graphs.windows.insert(client.clone(), open);
+            }
+        }
+        if let Some(breaks) = self.source_state.graphs.breaks.remove(&client) {
+            let open = self.still_open(&client, track, breaks, "the cluster came back after");
+            if !open.is_empty() {
+                self.source_state.graphs.breaks.insert(client, open);
+            }
+        }
     }
 
     /// Ends those findings of a client that are mended, and returns the others.
     fn still_open(
         &mut self,
-        (client, track): (&Arc<str>, &Track),
-        open: Option<Vec<OpenFinding>>,
+        client: &Arc<str>,
+        track: &Track,
+        mut open: Vec<OpenFinding>,
         arrived: &'static str,
-    ) -> Option<Vec<OpenFinding>> {
-        let mut open = open?;
+    ) -> Vec<OpenFinding> {
         let catalog = self.catalog();
         let clusters = self.tracks_of(Kind::Cds);
         let mut known = HashMap::new();
@@ -87,9 +92,11 @@ impl RuleContext<'_> {
         };
         // The client takes the messages of a stream in order, so that it had the new route before.
         let accepted = if track.kind == Some(Kind::Cds) { None } else { track.verdicts.newest_accepted };
-        let is_route_first = |window: &OpenFinding| {
-            let is_new = accepted > window.accepted_before && window.stream == self.stream_index;
-            is_new && accepted.zip(window.removed_in).is_some_and(|(route, removal)| route < removal)
+        let is_route_first = |window: &OpenFinding| match (accepted, window.removed_in) {
+            (Some(route), Some(removal)) => {
+                window.stream == self.stream_index && accepted > window.accepted_before && route < removal
+            }
+            _ => false,
         };
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
@@ -102,26 +109,27 @@ impl RuleContext<'_> {
                 }
                 !is_there && is_routed_to(*name)
             });
-            let is_over = window.clusters.is_empty();
-            if is_over {
-                let excuse = if all_kept {
-                    Some("; the client refused the removal")
-                } else if note != arrived && is_route_first(window) {
-                    Some("; the new route came first")
-                } else {
-                    None
-                };
-                let note = if window.is_softened || excuse.is_some() { None } else { Some(note) };
-                ended.push(Ended { finding: window.finding, since: window.since, note, excuse });
+            if !window.clusters.is_empty() {
+                return true;
             }
-            !is_over
+            let excuse = if all_kept {
+                Some("; the client refused the removal")
+            } else if note != arrived && is_route_first(window) {
+                Some("; the new route came first")
+            } else {
+                None
+            };
+            let note = if window.is_softened || excuse.is_some() { None } else { Some(note) };
+            ended.push(Ended { finding: window.finding, since: window.since, note, excuse });
+            false
         });
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
         self.end_gaps(ended);
-        (!open.is_empty()).then_some(open)
+        open
     }
 
+    /// Ends findings, with a note of how long the gap lasted.
     fn end_gaps(&mut self, ended: Vec<Ended>) {
         let at = self.at;
         for Ended { finding, since, note, excuse } in ended {

@@ -27,7 +27,7 @@ impl RuleContext<'_> {
         {
             state.stated_version = Some(body.version_info.clone());
         }
-        // The timers of resources from the stream before go on.
+        // The timers of resources from the stream before continue.
         if let Some(deadline) = track.ttl.deadlines.values().min().copied()
             && outcome.first
         {
@@ -61,6 +61,7 @@ impl RuleContext<'_> {
         }
     }
 
+    /// Remembers when the client gave up names.
     fn note_unsubscribed_names(&mut self, request: &RequestContext<'_>, ends_wildcard: bool) {
         let outcome = request.outcome;
         let (at, timers) = (self.at, self.options.timers);
@@ -83,6 +84,7 @@ impl RuleContext<'_> {
         }
     }
 
+    /// Remembers what a delta request states and subscribes to again.
     fn note_delta_request(&mut self, request: &RequestContext<'_>) {
         let Some(body) = request.delta() else { return };
         let (at, outcome) = (self.at, request.outcome);

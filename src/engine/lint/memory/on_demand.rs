@@ -41,7 +41,7 @@ impl RuleContext<'_> {
         let mut new = Vec::new();
         for kind in ROUTE_KINDS {
             for (_, track) in self.tracks_of(kind) {
-                let entries = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
+                let entries = track.sent.entries(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
                 for (name, entry) in entries.filter(|(_, entry)| entry.is_present()) {
                     let payload = entry.blob.and_then(|blob| catalog.entry(blob).payload);
                     let any = payload.and_then(|payload| catalog.bytes(payload));
@@ -70,7 +70,7 @@ impl RuleContext<'_> {
         };
         let mut parts = Vec::new();
         for (_, track) in self.tracks_of(kind) {
-            let entries = track.sent.slots(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
+            let entries = track.sent.entries(catalog).into_iter().take(MAX_SEARCHED_CONTENTS);
             for (_, entry) in entries.filter(|(name, entry)| entry.is_present() && is_meant(*name)) {
                 let refs = entry.blob.and_then(|blob| self.source_state.graphs.refs(catalog, blob));
                 let refs = refs.iter().flat_map(|refs| refs.iter());

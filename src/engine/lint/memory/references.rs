@@ -101,6 +101,7 @@ struct ReferenceCount {
 }
 
 impl ReferenceCount {
+    /// Changes the counts to which a reference by a type and a source belongs.
     fn count(&mut self, user: Kind, source: Option<SourceKind>, change: impl Fn(&mut u32)) {
         change(&mut self.all);
         if ROUTE_KINDS.contains(&user) {

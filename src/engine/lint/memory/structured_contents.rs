@@ -155,6 +155,7 @@ impl StructuredContents {
     }
 }
 
+/// Adds a content, unless another session has sent one under the key.
 fn note<K: Eq + Hash, T>(known: &mut HashMap<K, ReceivedContent<T>>, key: K, content: T, session: usize) {
     if known.len() >= MAX_ENTRIES {
         known.clear();

@@ -19,7 +19,7 @@ impl RuleContext<'_> {
         let Some(mut streams) = self.store.engine().open_of_client(self.stream) else { return true };
         let requests = |track: &Track| {
             name.is_some_and(|name| track.subscribed.names.contains(name))
-                || !track.subscription.globs.of_text(canonical).is_empty()
+                || !track.subscription.globs.with_member_named(canonical).is_empty()
         };
         streams.any(|(_, stream)| stream.known_tracks().any(requests))
     }
@@ -56,6 +56,7 @@ impl RuleContext<'_> {
         })
     }
 
+    /// Remembers a target that the client has to request, and its alternative.
     fn note_target(&mut self, origin: TargetOrigin, resource: Sym, locator: &Locator) {
         let Some(seq) = self.seq else { return };
         if self.state.targets.len() < MAX_TARGETS {

@@ -103,7 +103,7 @@ fn removed_and_routed(ctx: &RuleContext<'_>, clusters: &Track) -> (Vec<Sym>, Opt
     let is_removed = |(name, entry): &(Sym, ResourceEntry)| {
         entry.state == Presence::Removed && clusters.covers(catalog, *name, Some(entry)) && is_missing(name)
     };
-    let entries = clusters.sent.slots(catalog).into_iter().filter(is_removed);
+    let entries = clusters.sent.entries(catalog).into_iter().filter(is_removed);
     let removed = entries.filter_map(|(name, entry)| Some((name, clusters.responses.get(entry.order)?.seq)));
     let mut removed: HashMap<Sym, Seq> = removed.collect();
     let open = graphs.windows.get(&client).into_iter().chain(graphs.breaks.get(&client));
@@ -202,7 +202,7 @@ fn named(ctx: &RuleContext<'_>, track: &Track, resources: &ResourceSet, clusters
         entry.is_present() && track.is_current(entry) && track.covers(catalog, *name, Some(entry))
     };
     let mut found = Vec::new();
-    for (_, entry) in resources.slots(catalog).into_iter().filter(is_in_use) {
+    for (_, entry) in resources.entries(catalog).into_iter().filter(is_in_use) {
         let refs = entry.blob.and_then(|blob| ctx.source_state.graphs.refs(catalog, blob));
         let names = refs.iter().flat_map(|refs| ResourceRef::clusters(refs, catalog));
         found.extend(names.filter(|name| clusters.contains(name)));

@@ -42,7 +42,7 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let missing = ClientNeeds::of(ctx.store, ctx.stream).unrequested_clusters();
+    let missing = ClientNeeds::new(ctx.store, ctx.stream).unrequested_clusters();
     let (due, waiting): (Vec<_>, Vec<_>) =
         missing.into_iter().partition(|missing| missing.since.after(SETTLE_TIME) <= ctx.at);
     if let Some(next) = waiting.iter().map(|missing| missing.since).min() {

@@ -98,7 +98,8 @@ fn check_stated(ctx: &mut RuleContext<'_>) {
     ctx.report_lasting(&RULE, draft, Lasting::new(LastingState::Unmentioned, newest.at));
 }
 
-/// Returns the stated resources that the client goes on with, and that no response has mentioned.
+/// Returns the stated resources that the client continues with, and that no response has
+/// mentioned.
 fn unmentioned(ctx: &RuleContext<'_>, track: &Track) -> Vec<Sym> {
     let catalog = ctx.catalog();
     let kept = track.carried.claims.iter().filter(|(_, outcome)| *outcome == ClaimOutcome::Kept);

@@ -124,7 +124,7 @@ fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Ve
     }
     let is_named = |name: Sym| {
         let text = ctx.text(name);
-        // A server sends again what the client requests anew (docs/protocol.md#f-14).
+        // A server sends again what the client requests again (docs/protocol.md#f-14).
         let requested = track.subscription.changed_at;
         let is_about = |nack: &NackFact| {
             let is_listed = nack.resources.iter().any(|refused| *refused.name == *text);

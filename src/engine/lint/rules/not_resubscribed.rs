@@ -53,7 +53,7 @@ rule! {
 /// Types that a text lists; the others are counted.
 const MAX_LISTED_TYPES: usize = 3;
 
-/// Sets the timer of a stream that may go on with an earlier one.
+/// Sets the timer of a stream that may continue with an earlier one.
 fn opened(ctx: &mut RuleContext<'_>) {
     let may_go_on = ctx.stream.node.is_none() || ctx.stream.reconnect_of.is_some();
     if may_go_on && ctx.is_grpc() {
@@ -95,7 +95,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let streams = engine.open_in_session(ctx.stream).chain(engine.open_of_node(ctx.stream));
     let streams: Vec<&Stream> = streams.collect();
-    let used = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed(&used_names(ctx));
+    let used = ClientNeeds::new(ctx.store, ctx.stream).unsubscribed(&used_names(ctx));
     let used: HashSet<(Kind, Sym)> = used.iter().map(|need| (need.key.kind, need.key.name)).collect();
     for track in &before.tracks {
         // `ads-type-url-missing` covers requests without a type: they request nothing.
@@ -113,7 +113,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         {
             // Those in use are a finding of their own.
             names.retain(|name| !used.contains(&(kind, *name)));
-            if let Some(known) = ClientNeeds::of(ctx.store, ctx.stream).names_referred_to(kind) {
+            if let Some(known) = ClientNeeds::new(ctx.store, ctx.stream).names_referred_to(kind) {
                 names.retain(|name| known.contains(name) || is_structured(ctx.text(*name)));
             }
         }
@@ -142,7 +142,7 @@ fn is_settled(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> bool {
 /// Returns the names that the client has requested and requests no longer, without given up ones to
 /// which no resource is known to refer: most of those are of removed resources.
 fn used_names(ctx: &RuleContext<'_>) -> UnsubscribedNames {
-    let mut names = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed_names();
+    let mut names = ClientNeeds::new(ctx.store, ctx.stream).unsubscribed_names();
     if ctx.options.links.is_some() {
         let (catalog, client, graphs) = (ctx.catalog(), ctx.client(), &ctx.source_state.graphs);
         names.retain(|key, given_up| {
@@ -155,7 +155,7 @@ fn used_names(ctx: &RuleContext<'_>) -> UnsubscribedNames {
 /// Reports names that resources in force refer to, and that the client does not request.
 fn check_in_use(ctx: &mut RuleContext<'_>) {
     let names = used_names(ctx);
-    let needs = ClientNeeds::of(ctx.store, ctx.stream).unsubscribed(&names);
+    let needs = ClientNeeds::new(ctx.store, ctx.stream).unsubscribed(&names);
     let (due, waiting): (Vec<_>, Vec<_>) =
         needs.into_iter().partition(|need| need.since.after(SETTLE_TIME) <= ctx.at);
     if let Some(next) = waiting.iter().map(|need| need.since).min() {
@@ -211,7 +211,8 @@ fn report_in_use(ctx: &mut RuleContext<'_>, owed: OwedNames, needs: &[Unsubscrib
     ctx.report_lasting(&RULE, draft.caused_by(cause), Lasting { state, since, past: Some(past) });
 }
 
-/// Returns the sentence about names that resources in use refer to, and the one once that is over.
+/// Returns the sentence about names that resources in use refer to, and the one once that has
+/// ended.
 fn in_use_texts(
     ctx: &RuleContext<'_>,
     OwedNames { kind, is_given_up }: OwedNames,

@@ -47,7 +47,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let evidence = [known.n];
         let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(&evidence).guessed();
         let own = (ctx.stream.id, ctx.track_index);
-        let key = (StreamKey::of(ctx.stream), request.track.type_url.clone());
+        let key = (StreamKey::from_stream(ctx.stream), request.track.type_url.clone());
         let known = &mut ctx.source_state.without_version;
         let has_room = known.len() < MAX_SOURCE_ENTRIES || known.contains_key(&key);
         // A client that reconnects again and again has one finding.

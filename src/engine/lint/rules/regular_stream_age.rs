@@ -50,7 +50,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     if age < MIN_PLANNED_AGE || ctx.source_state.stream_ages.len() > 4096 {
         return;
     }
-    let known = ctx.source_state.stream_ages.entry(StreamKey::of(ctx.stream)).or_default();
+    let known = ctx.source_state.stream_ages.entry(StreamKey::from_stream(ctx.stream)).or_default();
     known.ages.push_back(age);
     if known.ages.len() > MAX_AGES {
         known.ages.pop_front();

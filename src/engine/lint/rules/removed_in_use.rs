@@ -53,7 +53,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if removed.is_empty() {
         return;
     }
-    let referring = ClientNeeds::of(ctx.store, ctx.stream).referring(kind, &removed);
+    let referring = ClientNeeds::new(ctx.store, ctx.stream).referring(kind, &removed);
     let mut names: Vec<Sym> = referring.iter().map(|(name, _)| *name).collect();
     let mut users: Vec<(Kind, Sym)> = referring.iter().map(|(_, user)| (user.kind, user.name)).collect();
     sort_unique(&mut names);
@@ -72,7 +72,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     ctx.report_lasting(&RULE, draft, Lasting { state, since: ctx.at, past });
 }
 
-/// Returns what the client does with a removed resource, as far as that is known.
+/// Returns what the client does with a removed resource, if known.
 fn effect(ctx: &RuleContext<'_>, kind: Kind) -> &'static str {
     match ctx.stream.client_kind() {
         // Envoys of different versions do different things.

@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let is_missing = |(name, entry): &(Sym, ResourceEntry)| {
         entry.is_present() && !sent.contains(name) && track.covers(catalog, *name, Some(entry))
     };
-    let resources = track.sent.slots(catalog).into_iter();
+    let resources = track.sent.entries(catalog).into_iter();
     let names: Vec<Sym> = resources.filter(is_missing).map(|(name, _)| name).collect();
     let text = "missing from a response of heartbeats: some clients delete the resource";
     ctx.report_names(&RULE, Blame::Server, text, &names);

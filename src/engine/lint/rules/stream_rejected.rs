@@ -91,7 +91,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         Restated { text: text(&failing, Tense::Present), first: failing.first, count: failing.count };
     let finding = ctx.report_series(&RULE, failing.first_stream, draft, restated);
     if let Some(finding) = finding {
-        let client = FailedClient::Stream(StreamKey::of(ctx.stream));
+        let client = FailedClient::Stream(StreamKey::from_stream(ctx.stream));
         let text = text(&failing, Tense::Past);
         ctx.source_state.failures.follow(client, FailedSeries { finding, first: failing.first, text });
     }
@@ -120,7 +120,7 @@ fn check_age(ctx: &mut RuleContext<'_>) {
 /// Sets the timer for the age at which the stream may have outlived those that failed.
 fn wait_for_age(ctx: &mut RuleContext<'_>) {
     let failures = &ctx.source_state.failures;
-    if failures.is_empty() || !failures.has(&FailedClient::Stream(StreamKey::of(ctx.stream))) {
+    if failures.is_empty() || !failures.has(&FailedClient::Stream(StreamKey::from_stream(ctx.stream))) {
         return;
     }
     if let Some(at) = ctx.store.ended().outlives_failures_at(ctx.stream, ctx.at) {
@@ -133,10 +133,10 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
     if ctx.source_state.failures.is_empty() {
         return;
     }
-    let own = FailedClient::Stream(StreamKey::of(ctx.stream));
+    let own = FailedClient::Stream(StreamKey::from_stream(ctx.stream));
     for client in FailedClient::all_of(ctx.stream) {
         let still_fails = match client == own {
-            true => ctx.store.ended().still_fails((ctx.stream_index, ctx.stream), ctx.at),
+            true => ctx.store.ended().still_fails(ctx.stream_index, ctx.stream, ctx.at),
             false => !ctx.stream.has_response,
         };
         if !still_fails {
@@ -190,7 +190,7 @@ fn check_unreachable(ctx: &mut RuleContext<'_>) {
     }
 }
 
-/// Whether a series of ends goes on.
+/// Whether a series of ends continues.
 #[derive(Clone, Copy, PartialEq)]
 enum Tense {
     Present,

@@ -113,7 +113,7 @@ fn is_referred_to(ctx: &RuleContext<'_>, kind: Kind, name: Sym) -> bool {
         let is_used = |(name, entry): &(Sym, ResourceEntry)| {
             entry.is_present() && track.covers(catalog, *name, Some(entry))
         };
-        let used = track.sent.slots(catalog).into_iter().filter(is_used);
+        let used = track.sent.entries(catalog).into_iter().filter(is_used);
         let mut refs = used.filter_map(|(_, entry)| graphs.refs(catalog, entry.blob?));
         refs.any(|refs| refs.iter().any(|to| to.child() == (kind, name)))
     })

@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     ctx.report_names(&RULE, Blame::Server, "sent without a request", &names);
 }
 
-/// Returns the names in the response that no request covers, as far as known.
+/// Returns the names in the response that no request covers, if known.
 pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
     if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !track.completeness.names_known {

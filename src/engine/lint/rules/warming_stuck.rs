@@ -118,7 +118,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
 }
 
-/// Returns the time from which an Envoy goes on with the endpoints that it has, after it has
+/// Returns the time from which an Envoy continues with the endpoints that it has, after it has
 /// accepted an update that needs them again (docs/protocol.md#h-05).
 fn cached_from(fact: &WarmingFact) -> Option<Time> {
     let is_cached = !fact.is_used_without && fact.needs.iter().all(|need| need.is_cached);
@@ -218,7 +218,7 @@ fn check_listeners(ctx: &mut RuleContext<'_>) {
     if track.sent.count() == 0 || !owes_listeners(ctx) {
         return;
     }
-    let mut unseen = ClientNeeds::of(ctx.store, ctx.stream).unseen(track);
+    let mut unseen = ClientNeeds::new(ctx.store, ctx.stream).unseen(track);
     unseen.retain(|need| need.key.kind == Kind::Sds && need.timeout.is_none());
     let is_blocked = !unseen.is_empty();
     let missing_at = since.after(LISTENERS_MISSING);

@@ -316,14 +316,14 @@ fn reads_lines_of_grpc_java() {
 
 #[test]
 fn partial_use_depends_on_the_client() {
-    let partial_use = |client, kind, text: &str| PartialUse::of(Some(client), Some(kind), text, 2);
+    let partial_use = |client, kind, text: &str| PartialUse::by_client(Some(client), Some(kind), text, 2);
     let one_by_one = "Error adding/updating cluster(s) a: why";
     assert_eq!(partial_use(ClientKind::Envoy, Kind::Cds, one_by_one), Some(PartialUse::Envoy));
     assert_eq!(partial_use(ClientKind::Envoy, Kind::Lds, "Invalid duration"), Some(PartialUse::EnvoyNothing));
     assert_eq!(partial_use(ClientKind::Envoy, Kind::Eds, "why"), Some(PartialUse::EnvoyInOrder));
-    assert_eq!(PartialUse::of(Some(ClientKind::Envoy), Some(Kind::Eds), "why", 1), None);
+    assert_eq!(PartialUse::by_client(Some(ClientKind::Envoy), Some(Kind::Eds), "why", 1), None);
     assert_eq!(partial_use(ClientKind::GrpcGo, Kind::Eds, "why"), Some(PartialUse::Grpc));
-    assert_eq!(PartialUse::of(None, Some(Kind::Cds), one_by_one, 2), None);
+    assert_eq!(PartialUse::by_client(None, Some(Kind::Cds), one_by_one, 2), None);
     for (agent, client) in [
         ("envoy", ClientKind::Envoy),
         ("gRPC C-core", ClientKind::GrpcCore),
@@ -377,7 +377,7 @@ fn reads_hostile_texts_in_bounded_time() {
 fn scope_is_the_resources_that_the_text_states() {
     let names: Vec<Arc<str>> = ["a", "b", "c"].map(Arc::from).into();
     let read = |text: &str, agent| {
-        let scope = NackScope::read(text, (&names, &[]), agent, Some(Kind::Lds));
+        let scope = NackScope::read(text, &names, &[], agent, Some(Kind::Lds));
         let about: Vec<&str> = names.iter().map(|name| &**name).filter(|name| scope.is_about(name)).collect();
         (about.join(" "), scope.rest())
     };
@@ -405,7 +405,7 @@ fn text_of_unknown_format_refuses_the_names_in_it() {
     let named = |text: &str, names: &[&str], removed: &[&str]| {
         let list = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
         let (names, removed) = (list(names), list(removed));
-        let scope = NackScope::read(text, (&names, &removed), Some(ClientKind::Envoy), Some(Kind::Cds));
+        let scope = NackScope::read(text, &names, &removed, Some(ClientKind::Envoy), Some(Kind::Cds));
         names.iter().filter(|name| scope.is_about(name)).map(|name| name.to_string()).collect::<Vec<_>>()
     };
     for text in ["cart: bad", "invalid cluster cart", "cluster 'cart': type EDS needs config"] {
@@ -425,7 +425,7 @@ fn text_of_unknown_format_refuses_the_names_in_it() {
 fn unknown_clients_use_nothing_of_a_refused_push() {
     let names: Vec<Arc<str>> = ["a", "b"].map(Arc::from).into();
     let text = "error parsing \"X\" response: resource \"a\": why";
-    let scope = |text| NackScope::read(text, (&names, &[]), None, Some(Kind::Rds));
+    let scope = |text| NackScope::read(text, &names, &[], None, Some(Kind::Rds));
     assert_eq!(scope(text).rest(), RestUse::Used, "the text is grpc-go's");
     assert_eq!(scope("resource \"a\": why").rest(), RestUse::NotUsed);
 }

@@ -195,6 +195,7 @@ pub(crate) fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId
     (unique, duplicates)
 }
 
+/// Pairs entries of equal names in one pass; entries out of order by name.
 fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     let mut out = Aligned::default();
     let (mut left_old, mut left_new) = (Vec::new(), Vec::new());

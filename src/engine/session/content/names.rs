@@ -47,7 +47,7 @@ pub(crate) struct NameSet {
 }
 
 impl NameSet {
-    pub(crate) fn of(run: Arc<[Sym]>) -> NameSet {
+    pub(crate) fn from_run(run: Arc<[Sym]>) -> NameSet {
         NameSet { run: Some(run), ..NameSet::default() }
     }
 
@@ -97,7 +97,7 @@ impl NameSet {
     fn settle(&mut self, runs: &mut NameRuns) {
         if self.plus.len() + self.minus.len() > 64 + self.run().len() / 8 {
             let names = self.iter().collect();
-            *self = NameSet::of(runs.intern(names));
+            *self = NameSet::from_run(runs.intern(names));
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn set_equals_btree_set() {
         let mut runs = NameRuns::default();
-        let mut set = NameSet::of(runs.intern(vec![Sym(5), Sym(3), Sym(5)]));
+        let mut set = NameSet::from_run(runs.intern(vec![Sym(5), Sym(3), Sym(5)]));
         let mut plain: BTreeSet<Sym> = [Sym(3), Sym(5)].into();
         for step in 0..2000u32 {
             let name = Sym(step * 7 % 311 + 1);
@@ -151,7 +151,7 @@ mod tests {
             assert_eq!(set.len(), plain.len());
         }
         assert!(set.iter().eq(plain.iter().copied()));
-        assert_eq!(set, NameSet::of(runs.intern(plain.into_iter().collect())));
+        assert_eq!(set, NameSet::from_run(runs.intern(plain.into_iter().collect())));
     }
 
     #[test]

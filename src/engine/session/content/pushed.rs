@@ -42,7 +42,7 @@ pub enum PushedVersion {
 
 impl PushedVersion {
     /// Returns the version of a response whose resources are kept.
-    pub(crate) fn of(
+    pub(crate) fn from_response(
         catalog: &Catalog,
         response: &Response,
         is_delta: bool,

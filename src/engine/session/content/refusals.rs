@@ -66,7 +66,7 @@ struct RefusedCounts {
 }
 
 impl RefusedCounts {
-    fn of<'a>(refusals: impl Iterator<Item = &'a Refusal>) -> RefusedCounts {
+    fn count<'a>(refusals: impl Iterator<Item = &'a Refusal>) -> RefusedCounts {
         let mut counts = RefusedCounts::default();
         refusals.for_each(|refusal| counts.add(refusal));
         counts
@@ -145,6 +145,7 @@ struct KnownScope {
     scope: Arc<NackScope>,
 }
 
+/// A refused response, with what is known of the NACK.
 pub(crate) struct RefusedResponse<'a> {
     pub(crate) body: &'a Body,
     pub(crate) order: Order,
@@ -242,46 +243,56 @@ impl Refusals {
             None => scope.is_about(catalog.text(name)),
         };
         let is_certain = scope.names_any() || refused.body.list.len() == 1;
+        let is_explicit = refused.error.is_some() && is_certain;
         let differing: HashSet<Sym, DenseHash> = differing.into_iter().collect();
-        // A client that has the content may refuse another version of it, if it says so.
-        let is_other_version = |id: BlobId, name: Sym| {
-            let known = accepted.get(catalog, name).filter(ResourceEntry::is_present);
-            known.is_some_and(|known| {
-                known.order <= refused.order && known.version != refused.version_of(catalog, id)
-            })
-        };
-        for (id, name) in refused.body.list.blobs().iter().map(|id| (*id, key(catalog, *id))) {
-            let is_explicit = refused.error.is_some() && is_certain;
-            let is_refused = || is_explicit && is_about(name) && !hollow(catalog, id);
-            if differing.contains(&name) || (is_refused() && is_other_version(id, name)) {
-                let blob = Some(id).filter(|id| !hollow(catalog, *id));
-                let content = (blob, refused.version_of(catalog, id));
-                let refusal = refused.refusal(is_about(name), scope.rest(), content);
-                let is_certain = is_certain && refusal.is_named;
-                self.refuse(name, Refusal { is_certain, ..refusal });
+        for id in refused.body.list.blobs() {
+            let name = key(catalog, *id);
+            let is_named = is_about(name);
+            let blob = if hollow(catalog, *id) { None } else { Some(*id) };
+            // A client that has the content may refuse another version of it, if it says so.
+            let refuses_version = is_explicit
+                && is_named
+                && blob.is_some()
+                && refused.has_other_version(catalog, accepted, *id, name);
+            if differing.contains(&name) || refuses_version {
+                let version = refused.version_of(catalog, *id);
+                let refusal = refused.refusal(is_named, scope.rest(), blob, version);
+                self.refuse(name, Refusal { is_certain: is_certain && is_named, ..refusal });
             }
         }
         if scope.rest() == RestUse::Used {
             self.apply(catalog, refused, &differing, is_about);
-            return self.unused.contains_key(&refused.order);
-        }
-        for name in &refused.body.removed {
-            let has = match self.applied.get(name) {
-                Some(applied) => applied.is_present(),
-                None => accepted.is_present(catalog, *name),
-            };
-            let is_newest = self.removals.get(name).is_none_or(|old| old.order <= refused.order);
-            if has && is_newest {
-                self.forget_removal(*name);
-                // A delta response that only removes resources is refused for that.
-                let is_named = refused.body.list.is_empty() && !refused.body.full;
-                let removal = refused.refusal(is_named, scope.rest(), (None, Sym::EMPTY));
-                self.counts.add_removal(&removal);
-                self.note_unused(refused.order);
-                self.removals.insert(*name, removal);
+        } else {
+            for name in &refused.body.removed {
+                self.refuse_removal(catalog, accepted, refused, *name, scope.rest());
             }
         }
         self.unused.contains_key(&refused.order)
+    }
+
+    /// Adds the refusal of the removal of a name, if the client has the resource.
+    fn refuse_removal(
+        &mut self,
+        catalog: &Catalog,
+        accepted: &ResourceSet,
+        refused: &RefusedResponse<'_>,
+        name: Sym,
+        rest: RestUse,
+    ) {
+        let has_resource = match self.applied.get(&name) {
+            Some(applied) => applied.is_present(),
+            None => accepted.is_present(catalog, name),
+        };
+        let is_newest = self.removals.get(&name).is_none_or(|old| old.order <= refused.order);
+        if has_resource && is_newest {
+            self.forget_removal(name);
+            // A delta response that only removes resources is refused for that.
+            let is_named = refused.body.list.is_empty() && !refused.body.full;
+            let removal = refused.refusal(is_named, rest, None, Sym::EMPTY);
+            self.counts.add_removal(&removal);
+            self.note_unused(refused.order);
+            self.removals.insert(name, removal);
+        }
     }
 
     /// Forgets the refusals of a name. Returns whether there was one.
@@ -290,6 +301,7 @@ impl Refusals {
         content || removal
     }
 
+    /// Forgets the refusal of the content of a name. Returns whether there was one.
     fn forget_content(&mut self, name: Sym) -> bool {
         let Some(old) = self.by_name.remove(&name) else { return false };
         self.counts.remove(&old);
@@ -299,6 +311,7 @@ impl Refusals {
         true
     }
 
+    /// Forgets the refusal of the removal of a name. Returns whether there was one.
     fn forget_removal(&mut self, name: Sym) -> bool {
         let Some(old) = self.removals.remove(&name) else { return false };
         self.counts.remove_removal(&old);
@@ -306,10 +319,12 @@ impl Refusals {
         true
     }
 
+    /// Counts a name that is out of use because of a refused response.
     fn note_unused(&mut self, order: Order) {
         *self.unused.entry(order).or_default() += 1;
     }
 
+    /// Counts a name that is out of use no longer because of a refused response.
     fn note_used(&mut self, order: Order) {
         if let Some(names) = self.unused.get_mut(&order) {
             *names -= 1;
@@ -319,6 +334,7 @@ impl Refusals {
         }
     }
 
+    /// Adds the refusal of a name, unless the name was refused later.
     fn refuse(&mut self, name: Sym, new: Refusal) {
         if self.by_name.get(&name).is_some_and(|old| old.order > new.order) {
             return;
@@ -365,7 +381,7 @@ impl Refusals {
         if is_full {
             self.by_name.retain(|_, refused| is_later(refused));
             self.removals.retain(|_, refused| is_later(refused));
-            self.counts = RefusedCounts::of(self.by_name.values());
+            self.counts = RefusedCounts::count(self.by_name.values());
             self.removals.values().for_each(|removal| self.counts.add_removal(removal));
             self.unused.retain(|refused, _| *refused > order);
             self.applied.retain(|_, entry| entry.order > order);
@@ -401,10 +417,10 @@ impl Refusals {
             return known.scope.clone();
         }
         let text = |name: Sym| Arc::from(if nameless(name).is_some() { "" } else { catalog.text(name) });
-        let names: Vec<Arc<str>> = list.blobs().iter().map(|id| text(key(catalog, *id))).collect();
-        let removed_names: Vec<Arc<str>> = removed.iter().map(|name| text(*name)).collect();
-        let names = (names.as_slice(), removed_names.as_slice());
-        let scope = Arc::new(NackScope::read(&error.message, names, refused.agent, refused.kind));
+        let sent: Vec<Arc<str>> = list.blobs().iter().map(|id| text(key(catalog, *id))).collect();
+        let gone: Vec<Arc<str>> = removed.iter().map(|name| text(*name)).collect();
+        let scope = NackScope::read(&error.message, &sent, &gone, refused.agent, refused.kind);
+        let scope = Arc::new(scope);
         self.newest = Some(KnownScope {
             text: error.message.clone(),
             list: list.fingerprint(),
@@ -418,10 +434,20 @@ impl Refusals {
 
 impl RefusedResponse<'_> {
     /// Returns the refusal of a resource by its content and version.
-    fn refusal(&self, is_named: bool, rest: RestUse, (blob, version): (Option<BlobId>, Sym)) -> Refusal {
+    fn refusal(&self, is_named: bool, rest: RestUse, blob: Option<BlobId>, version: Sym) -> Refusal {
         let RefusedResponse { order, response, nack, .. } = *self;
         let is_delta = self.body.version == Sym::EMPTY && !self.body.full;
         Refusal { order, response, nack, is_named, is_certain: is_named, rest, is_delta, blob, version }
+    }
+
+    /// Whether the client has accepted another version of an entry before the response.
+    fn has_other_version(&self, catalog: &Catalog, accepted: &ResourceSet, id: BlobId, name: Sym) -> bool {
+        match accepted.get(catalog, name) {
+            Some(known) if known.is_present() => {
+                known.order <= self.order && known.version != self.version_of(catalog, id)
+            }
+            _ => false,
+        }
     }
 
     /// Returns the version of an entry: its own, else that of the response.

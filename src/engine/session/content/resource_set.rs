@@ -73,11 +73,12 @@ impl ResourceSet {
         self.count
     }
 
-    /// Returns the number of entries beside the shared base.
+    /// Returns the number of entries apart from the shared base.
     pub(crate) fn own_len(&self) -> usize {
         self.patch.len()
     }
 
+    /// Returns the entry of a name.
     pub(crate) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         match self.patch.get(&name) {
             Some(entry) => Some(*entry),
@@ -102,7 +103,7 @@ impl ResourceSet {
             *self = other;
             return;
         }
-        for (name, entry) in other.slots(catalog) {
+        for (name, entry) in other.entries(catalog) {
             if self.get(catalog, name).is_none() {
                 self.put(catalog, name, entry);
             }
@@ -117,6 +118,7 @@ impl ResourceSet {
         }
     }
 
+    /// Puts an entry into the patch, and counts it. `was` is the entry of the name before.
     fn replace_entry(&mut self, name: Sym, was: Option<ResourceEntry>, entry: ResourceEntry) {
         self.count -= usize::from(was.is_some_and(|was| was.is_present()));
         self.count += usize::from(entry.is_present());
@@ -128,7 +130,7 @@ impl ResourceSet {
     }
 
     /// All entries, in order of appearance: the base, then later names.
-    pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
+    pub(crate) fn entries(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
         visits::count_many(out.capacity());
         let mut listed = SymSet::default();
@@ -146,6 +148,14 @@ impl ResourceSet {
         }
         out.extend(self.patch.iter().filter(|(name, _)| !listed.contains(*name)).map(|(n, s)| (*n, *s)));
         out
+    }
+
+    /// The entries of present resources, in order of appearance.
+    pub(crate) fn present_entries(
+        &self,
+        catalog: &Catalog,
+    ) -> impl Iterator<Item = (Sym, ResourceEntry)> + use<> {
+        self.entries(catalog).into_iter().filter(|(_, entry)| entry.is_present())
     }
 
     /// Marks the contents and names as used.
@@ -170,14 +180,7 @@ impl ResourceSet {
         if self.dirty == 0 {
             return Cow::Borrowed(blobs);
         }
-        let entries = self.slots(catalog);
-        Cow::Owned(
-            entries
-                .into_iter()
-                .filter(|(_, entry)| entry.is_present())
-                .filter_map(|(_, entry)| entry.blob)
-                .collect(),
-        )
+        Cow::Owned(self.present_entries(catalog).filter_map(|(_, entry)| entry.blob).collect())
     }
 
     /// Version under which an entry was sent on this stream; empty if it was sent on an earlier
@@ -208,14 +211,13 @@ impl ResourceSet {
         }
         if self.patch.len() - self.dirty.min(self.patch.len()) > MAX_ENDED_NAMES {
             visits::count_many(self.patch.len());
-            let mut over = MAX_ENDED_NAMES / 2;
+            let mut to_drop = MAX_ENDED_NAMES / 2;
             let base = &self.base;
             self.patch.retain(|name, entry| {
-                let goes = over > 0
-                    && !entry.is_present()
-                    && base.as_ref().is_none_or(|base| base.get(catalog, *name).is_none());
-                over -= usize::from(goes);
-                !goes
+                let is_hidden = base.as_ref().is_some_and(|base| base.get(catalog, *name).is_some());
+                let is_dropped = to_drop > 0 && !entry.is_present() && !is_hidden;
+                to_drop -= usize::from(is_dropped);
+                !is_dropped
             });
         }
     }

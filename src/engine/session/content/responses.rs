@@ -308,12 +308,9 @@ impl Responses {
 
     /// Settles the pending responses that came before a request as skipped.
     pub(crate) fn skip_sent_before(&mut self, request: Seq, by: Seq) -> Vec<Seq> {
-        let later = self.pending().find(|response| response.seq > request).map(|response| response.seq);
-        let first = later.and_then(|seq| {
-            let of_seq = |order: &&Order| self.get(**order).is_some_and(|response| response.seq == seq);
-            self.pending.iter().find(of_seq).copied()
-        });
-        self.skip_before(first.unwrap_or_else(|| self.next()), by)
+        let is_later = |order: &&Order| self.get(**order).is_some_and(|response| response.seq > request);
+        let first_later = self.pending.iter().find(is_later).copied();
+        self.skip_before(first_later.unwrap_or_else(|| self.next()), by)
     }
 
     /// The refused responses after `order` that are remembered.

@@ -1,9 +1,9 @@
-//! Streams that go on where an earlier stream of the client ended.
+//! Streams that continue where an earlier stream of the client ended.
 
 use std::time::Duration;
 
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Nonce, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
+use xdscope_wire::event::{Nonce, Seq, StreamId, Sym, Time, TypeUrl, Variant, VersionInfo};
 use xdscope_wire::{Message, MessageBody};
 
 use super::visits;
@@ -20,6 +20,7 @@ use crate::session::subscription::NameRequest;
 use crate::session::track::EarlierRefusals;
 use crate::session::track::Track;
 use crate::session::track::prior::Prior;
+use crate::session::warming::batches::WarmingBatch;
 use xdscope_wire::xdstp::is_malformed;
 
 /// Longest time between the ends of streams that end for one reason.
@@ -72,7 +73,8 @@ impl Engine {
         &mut self,
         catalog: &Catalog,
         index: usize,
-        (type_url, message): (&TypeUrl, &Message),
+        type_url: &TypeUrl,
+        message: &Message,
         at: Time,
     ) -> Option<Prior> {
         let stream = self.streams().get(index)?;
@@ -82,27 +84,25 @@ impl Engine {
             MessageBody::SotwRequest(request) => request.version_info.clone(),
             _ => VersionInfo::default(),
         };
-        let prior =
-            match own {
-                Some((before, found)) => Some(self.prior(catalog, before, found, &stated)),
-                None => {
-                    let other = self.at_other_server(stream, type_url, &stated);
-                    // Refusals at one server say nothing about another one.
-                    other.map(|(before, found)| self.prior(catalog, before, found, &stated)).map(|prior| {
-                        Prior { nacks: None, diverged: None, refusals: EarlierRefusals::default(), ..prior }
-                    })
-                }
-            };
-        self.take_over((index, type_url), predecessor, at);
+        let prior = if let Some((before, found)) = own {
+            Some(self.prior(catalog, before, found, &stated))
+        } else if let Some((before, found)) = self.at_other_server(stream, type_url, &stated) {
+            let prior = self.prior(catalog, before, found, &stated);
+            // Refusals at one server say nothing about another one.
+            Some(Prior { nacks: None, diverged: None, refusals: EarlierRefusals::default(), ..prior })
+        } else {
+            None
+        };
+        self.take_over(index, type_url, predecessor, at);
         prior
     }
 
-    /// Returns the earlier stream of the session, with its track of a type, that a stream goes on
-    /// with: a closed one that no other stream goes on with, and that shares most names with the
-    /// first request for the type; of several the newest.
+    /// Returns the earlier stream of the session, with its track of a type, that a stream
+    /// continues with: a closed one that no other stream continues with, and that shares most
+    /// names with the first request for the type; of several the newest.
     ///
-    /// A client may have one stream for each resource (docs/protocol.md#e-49). A stream beside an
-    /// open one with other names goes on with none.
+    /// A client may have one stream for each resource (docs/protocol.md#e-49). A stream that
+    /// opens while another with other names is open continues with none.
     fn predecessor(
         &self,
         catalog: &Catalog,
@@ -110,7 +110,7 @@ impl Engine {
         type_url: &TypeUrl,
         message: &Message,
     ) -> Option<(&Stream, &Track)> {
-        let names = RequestedNames::of(catalog, message);
+        let names = RequestedNames::from_message(catalog, message);
         let mut newest = None;
         let mut best: Option<(usize, &Stream, &Track)> = None;
         for before in self.before(stream) {
@@ -135,12 +135,13 @@ impl Engine {
 
     /// Whether the client has, or had, streams of the method to another server.
     pub(crate) fn has_other_server(&self, stream: &Stream) -> bool {
-        let sessions = self.by_any_server.get(&StreamKey::of(stream).of_any_server());
+        let sessions = self.by_any_server.get(&StreamKey::from_stream(stream).of_any_server());
         sessions.is_some_and(|sessions| sessions.len() > 1)
     }
 
-    /// Returns the newest closed stream of the client to another server, with its track of a type,
-    /// if the client states the version that it had there: it goes on with those resources.
+    /// Returns the newest closed stream of the client to another server, with its track of a
+    /// type, if the client states the version that it had there: it continues with those
+    /// resources.
     fn at_other_server(
         &self,
         stream: &Stream,
@@ -150,7 +151,7 @@ impl Engine {
         if version.is_empty() {
             return None;
         }
-        let sessions = self.by_any_server.get(&StreamKey::of(stream).of_any_server())?;
+        let sessions = self.by_any_server.get(&StreamKey::from_stream(stream).of_any_server())?;
         let others = sessions.iter().filter(|session| stream.session != Some(**session));
         let newest = others.filter_map(|session| {
             let ended = self.sessions.get(session)?.ended.iter().rev().take(MAX_EARLIER_STREAMS);
@@ -210,14 +211,18 @@ impl Engine {
     }
 
     /// Records that a stream takes over a type from an earlier one, if that has ended.
-    fn take_over(&mut self, (index, type_url): (usize, &TypeUrl), before: Option<StreamId>, at: Time) {
-        let track = self.streams.get_mut(index).and_then(|stream| stream.find_mut(type_url));
-        if let Some(track) = track {
+    fn take_over(&mut self, index: usize, type_url: &TypeUrl, before: Option<StreamId>, at: Time) {
+        if let Some(stream) = self.streams.get_mut(index)
+            && let Some(track) = stream.find_mut(type_url)
+        {
             track.lifetime.predecessor = before;
         }
-        let Some(before) = before.and_then(|id| self.index(id)) else { return };
-        let ended = self.streams.get_mut(before).filter(|before| before.closed.is_some());
-        if let Some(track) = ended.and_then(|before| before.find_mut(type_url)) {
+        if let Some(before) = before
+            && let Some(index) = self.index(before)
+            && let Some(stream) = self.streams.get_mut(index)
+            && stream.closed.is_some()
+            && let Some(track) = stream.find_mut(type_url)
+        {
             track.lifetime.replaced.get_or_insert(at);
         }
     }
@@ -230,7 +235,8 @@ struct RequestedNames<'a> {
 }
 
 impl RequestedNames<'_> {
-    fn of<'a>(catalog: &Catalog, message: &'a Message) -> RequestedNames<'a> {
+    /// Reads the names of a SotW request, or those that a delta request subscribes to.
+    fn from_message<'a>(catalog: &Catalog, message: &'a Message) -> RequestedNames<'a> {
         let names = match &message.body {
             MessageBody::SotwRequest(request) => &*request.resource_names,
             MessageBody::DeltaRequest(request) => &*request.subscribe,
@@ -270,17 +276,24 @@ impl Track {
 
     /// Delta: returns the versions of resources that the client has refused and does not use.
     fn refused_versions(&self, catalog: &Catalog) -> SymMap<Sym> {
-        let refusals = self.refused.names().filter_map(|name| Some((name, self.refused.get(name)?)));
-        let mut versions: SymMap<Sym> =
-            refusals.filter(|(_, of)| of.is_unused()).map(|(name, of)| (name, of.version)).collect();
+        let mut versions = SymMap::default();
+        for name in self.refused.names() {
+            if let Some(refusal) = self.refused.get(name)
+                && refusal.is_unused()
+            {
+                versions.insert(name, refusal.version);
+            }
+        }
         for name in self.carried.refusals.names() {
-            versions.extend(self.refused_before(name).map(|earlier| (name, earlier.refusal.version)));
+            if let Some(earlier) = self.refused_before(name) {
+                versions.insert(name, earlier.refusal.version);
+            }
         }
         if self.carried.has_refused_claims {
-            let is_kept = |(_, entry): &(Sym, ResourceEntry)| entry.state == Presence::Kept;
-            for (name, entry) in self.sent.slots(catalog).into_iter().filter(is_kept) {
+            for (name, entry) in self.sent.entries(catalog) {
                 let accepted = self.accepted.get(catalog, name).filter(ResourceEntry::is_present);
-                if accepted.is_none_or(|accepted| accepted.version != entry.version) {
+                let is_used = accepted.is_some_and(|accepted| accepted.version == entry.version);
+                if entry.state == Presence::Kept && !is_used {
                     versions.insert(name, entry.version);
                 }
             }
@@ -292,12 +305,13 @@ impl Track {
     /// whether it owes all resources of the type: SotW responses that the client has refused or not
     /// answered, whose version is not in force, and what an earlier stream owed already.
     fn owed_at_other_versions(&self, catalog: &Catalog, is_delta: bool) -> (SymSet, bool) {
-        let is_owed_anew = |name: &Sym| self.is_owed_anew(*name, self.sent.get(catalog, *name).as_ref());
+        let owes_newer_version =
+            |name: &Sym| self.owes_newer_version(*name, self.sent.get(catalog, *name).as_ref());
         let mut owed: SymSet = match self.carried.owes_newer {
-            true => self.waiting.iter().map(|(name, _)| name).filter(is_owed_anew).collect(),
+            true => self.waiting.iter().map(|(name, _)| name).filter(owes_newer_version).collect(),
             false => SymSet::default(),
         };
-        let mut owes_all = self.owes_all_anew();
+        let mut owes_all = self.owes_all_newer();
         let in_force = self.version_in_force();
         let is_open = |response: &&Response| !is_delta && Some(&response.version) != in_force;
         for response in self.responses.pending().filter(is_open) {
@@ -307,7 +321,7 @@ impl Track {
         }
         if !is_delta {
             let refused = self.refused_since_ack();
-            owes_all |= !refused.is_empty() && self.kind.is_some_and(Kind::full_state);
+            owes_all |= !refused.is_empty() && self.is_of_full_state();
             owed.extend(refused);
         }
         (owed, owes_all)
@@ -318,19 +332,19 @@ impl Track {
         if self.subscribed.may_be_wildcard() || !self.completeness.names_known {
             return SymSet::default();
         }
-        let entries = self.accepted.slots(catalog).into_iter().chain(self.sent.slots(catalog));
+        let entries = self.accepted.entries(catalog).into_iter().chain(self.sent.entries(catalog));
         let is_unrequested = |(name, entry): &(Sym, ResourceEntry)| !self.covers(catalog, *name, Some(entry));
         entries.filter(is_unrequested).map(|(name, _)| name).collect()
     }
 
-    /// Goes on with the warming of the resources that the client has kept from the stream before.
+    /// Continues the warming of the resources that the client has kept from the stream before.
     pub(crate) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
         for batch in &prior.warming {
             let is_kept = |entry: ResourceEntry| entry.state == Presence::Kept && entry.blob.is_some();
             let names = batch.names().iter().copied();
             let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
-            let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };
-            self.warming.go_on(batch, names, (&prior.batches, since));
+            let at = if prior.is_continued(ctx) { batch.at } else { ctx.at };
+            self.warming.continue_batch(WarmingBatch { at, names, from: 0, ..*batch }, &prior.batches);
         }
     }
 
@@ -342,8 +356,8 @@ impl Track {
         owed.map(|(name, request)| (name, (request.since, request.began_with()))).collect()
     }
 
-    /// Waits for the names of a first request. The wait for a name goes on from the stream before
-    /// (docs/protocol.md#e-34).
+    /// Waits for the names of a first request. The wait for a name continues from the stream
+    /// before (docs/protocol.md#e-34).
     pub(crate) fn wait_for_first(
         &mut self,
         ctx: &mut Context<'_>,

@@ -9,7 +9,7 @@ use xdscope_wire::{Message, NodeInfo};
 use crate::session::engine::{Engine, TrackPlace};
 use crate::session::events::{EventKind, EventList};
 use crate::session::stream::node::differences;
-use crate::session::{PushFact, RequestOutcome, Track, Wildcard};
+use crate::session::{PlaneFact, PushFact, RequestOutcome, Track, Wildcard};
 use xdscope_wire::xdstp::is_structured;
 
 impl Engine {
@@ -17,21 +17,23 @@ impl Engine {
     /// names last.
     pub(crate) fn note_request_events(
         &self,
-        (catalog, events): (&mut Catalog, &mut EventList),
+        catalog: &mut Catalog,
+        events: &mut EventList,
         place: TrackPlace,
         request: &RequestOutcome,
-        (changed_by, star): (Option<Seq>, Sym),
+        changed_by: Option<Seq>,
         at: Time,
     ) {
         let Some(stream) = self.streams().get(place.stream) else { return };
         let Some(track) = stream.track_at(place.track) else { return };
         // A client without on-demand routes opens VHDS with an empty request, which is not a
         // wildcard (docs/protocol.md#a-05).
-        let is_lazy = track.kind == Some(Kind::Vhds);
-        let wildcard = |wildcard: Wildcard| {
-            if is_lazy && wildcard == Wildcard::Legacy { Wildcard::None } else { wildcard }
+        let wildcard_of_kind = |wildcard: Wildcard| match wildcard {
+            Wildcard::Legacy if track.kind == Some(Kind::Vhds) => Wildcard::None,
+            wildcard => wildcard,
         };
-        events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
+        let was = wildcard_of_kind(request.was);
+        events.add_wildcard(was, wildcard_of_kind(request.wildcard));
         if !request.unknown_unsubscribes.is_empty() && !track.completeness.has_lost {
             events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
         }
@@ -39,25 +41,29 @@ impl Engine {
         if !changes.is_empty() {
             events.add_all(EventKind::NodeChanged, &changes);
         }
-        let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
-        self.note_failovers(catalog, events, (place.stream, &names));
+        let star = catalog.intern("*");
+        let mut names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
+        self.note_failovers(catalog, events, place.stream, &names);
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
         let asks = !request.first && !request.partial && !names.is_empty();
         if !is_delta || !asks {
             return;
         }
-        let is_fresh = |push: &PushFact| self.is_fresh(push, changed_by, at);
         // Redirects and lists refer to names of their own type.
-        let is_listed = track.traffic.last_push.as_ref().is_some_and(is_fresh);
-        let is_structured = |name: &Sym| is_structured(catalog.text(*name));
-        let names: Vec<Sym> = names.into_iter().filter(|name| !(is_listed && is_structured(name))).collect();
-        // A wildcard covers the resources that others refer to, except those with structured names.
-        let is_covered = matches!(wildcard(request.was), Wildcard::Explicit | Wildcard::Legacy);
-        let names: Vec<Sym> = match self.is_caused(place, changed_by, at) {
-            false => names,
-            true if is_covered => names.into_iter().filter(|name| !is_structured(name)).collect(),
-            true => Vec::new(),
+        let is_listed = match &track.traffic.last_push {
+            Some(push) => self.is_fresh(push, changed_by, at),
+            None => false,
         };
+        let is_structured = |name: &Sym| is_structured(catalog.text(*name));
+        if is_listed {
+            names.retain(|name| !is_structured(name));
+        }
+        if self.is_caused(place, changed_by, at) {
+            // A wildcard covers the resources that others refer to, except those with structured
+            // names.
+            let is_covered = matches!(was, Wildcard::Explicit | Wildcard::Legacy);
+            names.retain(|name| is_covered && !is_structured(name));
+        }
         if !names.is_empty() {
             events.add_all(EventKind::OnDemand, &names);
         }
@@ -70,12 +76,14 @@ impl Engine {
         before: Option<&NodeInfo>,
         message: &Message,
     ) -> Vec<&'static str> {
-        let nodes = before.zip(message.node());
-        nodes.map_or_else(Vec::new, |(before, node)| differences(catalog, &self.node_digests, before, node))
+        match (before, message.node()) {
+            (Some(before), Some(node)) => differences(catalog, &self.node_digests, before, node),
+            _ => Vec::new(),
+        }
     }
 
     /// Adds the alternatives among the names that a request on a stream adds.
-    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, (index, names): (usize, &[Sym])) {
+    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, index: usize, names: &[Sym]) {
         let Some(stream) = self.streams().get(index) else { return };
         if !self.has_structured_names() {
             return;
@@ -124,20 +132,21 @@ impl Engine {
         self.stream(stream.reconnect_of?)?.control_plane.clone()
     }
 
-    /// Records the control plane of a response. `before`: that of the stream before.
+    /// Records the control plane that a response names. `before`: that of the stream before.
     pub(crate) fn note_plane_change(
         &mut self,
         catalog: &mut Catalog,
         events: &mut EventList,
-        (index, message): (usize, &Message),
+        index: usize,
+        plane: PlaneFact,
         before: Option<Arc<str>>,
-        (n, at): (Seq, Time),
     ) {
-        let Some(plane) = message.response().and_then(|response| response.control_plane) else { return };
         let Some(stream) = self.stream_at(index) else { return };
-        let before = stream.note_plane(plane, n, at).or(before).filter(|before| before != plane);
-        if let Some(before) = before {
-            let names = [catalog.intern(&before), catalog.intern(plane)];
+        let identifier = plane.identifier.clone();
+        if let Some(before) = stream.note_plane(plane).or(before)
+            && before != identifier
+        {
+            let names = [catalog.intern(&before), catalog.intern(&identifier)];
             events.add_all(EventKind::ControlPlaneChanged, &names);
         }
     }

@@ -32,7 +32,7 @@ pub enum EndKind {
 
 impl EndKind {
     /// Classifies an end.
-    pub(crate) fn of(end: &End) -> EndKind {
+    pub(crate) fn from_end(end: &End) -> EndKind {
         let by_client = end.by == Some(Side::Client);
         let note = end.note.as_deref().unwrap_or_default();
         let goaway = go_away_code(note);
@@ -84,7 +84,7 @@ pub(super) fn is_reset_by_client(end: &End) -> bool {
 
 /// Whether a client has ended the stream without an error, as one that has what it asked for.
 pub(super) fn is_left_by_client(end: &End) -> bool {
-    end.by == Some(Side::Client) && EndKind::of(end) == EndKind::Clean
+    end.by == Some(Side::Client) && EndKind::from_end(end) == EndKind::Clean
 }
 
 /// Whether a client has ended the stream itself, with an error code or without an error.
@@ -111,7 +111,7 @@ mod tests {
 
     fn kind(code: i32, text: &str) -> EndKind {
         let status = Some((Code(code), text.to_owned()));
-        EndKind::of(&End { by: Some(Side::Server), status, ..End::default() })
+        EndKind::from_end(&End { by: Some(Side::Server), status, ..End::default() })
     }
 
     #[test]
@@ -130,10 +130,10 @@ mod tests {
     fn goaway_with_an_error_is_an_error() {
         let noted = |by, note: &str| End { by: Some(by), note: Some(note.to_owned()), ..End::default() };
         let calm = noted(Side::Server, "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)");
-        assert_eq!((EndKind::of(&calm), is_bare(&calm)), (EndKind::Error, false));
+        assert_eq!((EndKind::from_end(&calm), is_bare(&calm)), (EndKind::Error, false));
         let client = noted(Side::Client, "GOAWAY PROTOCOL_ERROR");
-        assert_eq!((EndKind::of(&client), is_reset_by_client(&client)), (EndKind::Error, true));
+        assert_eq!((EndKind::from_end(&client), is_reset_by_client(&client)), (EndKind::Error, true));
         let planned = noted(Side::Server, "GOAWAY NO_ERROR (max_age)");
-        assert_eq!((EndKind::of(&planned), is_bare(&planned)), (EndKind::Graceful, true));
+        assert_eq!((EndKind::from_end(&planned), is_bare(&planned)), (EndKind::Graceful, true));
     }
 }

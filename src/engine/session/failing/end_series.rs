@@ -38,7 +38,7 @@ pub enum EndCause {
 }
 
 impl EndCause {
-    fn of(end: &End) -> EndCause {
+    fn from_end(end: &End) -> EndCause {
         match (&end.status, end.reset) {
             _ if is_keepalive_timeout(end.note.as_deref()) => EndCause::Keepalive,
             (Some((code, _)), _) => EndCause::Status(*code),
@@ -156,7 +156,7 @@ impl EndSeries {
 }
 
 pub(crate) fn count_cause(causes: &mut Vec<(EndCause, u64)>, end: &End) {
-    let cause = EndCause::of(end);
+    let cause = EndCause::from_end(end);
     let place = |cause: EndCause| causes.iter().position(|(known, _)| *known == cause);
     let place = place(cause).or_else(|| place(EndCause::Other));
     if let Some((_, count)) = place.and_then(|place| causes.get_mut(place)) {

@@ -16,7 +16,7 @@ pub(super) fn is_single_query(closed: &ClosedStream<'_>) -> bool {
 }
 
 /// Whether a tool has refused what it asked for, and left: it asked once for each type, and each
-/// answer has its verdict. Nobody goes on without what was refused.
+/// answer has its verdict. Nobody continues without what was refused.
 pub(super) fn is_refusing_query(closed: &ClosedStream<'_>) -> bool {
     let is_query = |track: &Track| track.traffic.requests <= 2 && track.traffic.pushes <= 1;
     let stream = closed.stream;

@@ -31,15 +31,31 @@ pub struct Divergence {
     pub refused: u64,
     /// The version of the newest changed push, once the client has acknowledged it.
     pub runs_changed: Option<Arc<str>>,
-    /// The version of a changed push that is on its way, and its number once the client has it.
-    changed: Option<(Arc<str>, Option<Seq>)>,
+    /// The changed push that is on its way.
+    changed: Option<ChangedPush>,
     /// Interventions that are not repaired, the oldest first.
     causes: Vec<Cause>,
     /// Delta: resources in which the client differs from the server, with the intervention.
     lost_resources: BTreeMap<Arc<str>, Arc<InterventionFacts>>,
-    /// Delta: names in which the subscription at the server differs, with the intervention: `true`
-    /// if the server lacks the name, `false` if only the server has it.
-    lost_names: BTreeMap<Arc<str>, (bool, Arc<InterventionFacts>)>,
+    /// Delta: names in which the subscription at the server differs.
+    lost_names: BTreeMap<Arc<str>, LostName>,
+}
+
+/// A push that xdscope has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ChangedPush {
+    version: Arc<str>,
+    /// The message, once the client has it.
+    n: Option<Seq>,
+}
+
+/// A name in which the subscription at the server differs from that of the client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LostName {
+    /// Whether the server lacks the name. Else only the server has it.
+    is_missing: bool,
+    /// The intervention that has caused it.
+    by: Arc<InterventionFacts>,
 }
 
 /// An intervention that is not repaired.
@@ -53,6 +69,19 @@ struct Cause {
     altered: u8,
     /// The message is still to come.
     is_postponed: bool,
+}
+
+/// How an intervention is related to a consequence, the surest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Relation {
+    /// Both are about messages of one direction.
+    Direction,
+    /// Both are about one nonce.
+    Nonce,
+    /// The intervention was in a request that followed the message.
+    Request,
+    /// The message is the altered push.
+    AlteredPush,
 }
 
 /// The message that repairs an intervention.
@@ -92,7 +121,7 @@ pub(crate) fn is_second_answer<'a>(
     (facts.dir, facts.interference) == (Dir::Req, Interference::Dropped) && earlier.any(is_copy)
 }
 
-/// A consequence as far as it is known, to find the intervention that has caused it.
+/// A consequence, to find the intervention that has caused it: what is known of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Consequence<'a> {
     /// Resources that are missing or wrong.
@@ -106,6 +135,7 @@ pub(crate) struct Consequence<'a> {
 }
 
 impl Cause {
+    /// Returns the cause with the message that will repair it.
     fn new(facts: Arc<InterventionFacts>, has_lost_names: bool, after: Seq) -> Cause {
         let repair = match (facts.dir, facts.interference) {
             (Dir::Req, interference) if interference.postpones() => Repair::Arrival,
@@ -123,10 +153,12 @@ impl Cause {
         Cause { repair, after, altered, is_postponed: facts.interference.postpones(), facts }
     }
 
+    /// Whether the intervention was in a message of a direction with this nonce.
     fn is_of(&self, dir: Dir, nonce: &str) -> bool {
         self.facts.dir == dir && *self.facts.nonce == *nonce
     }
 
+    /// Whether the intervention has postponed a message of a direction with this nonce.
     fn awaits(&self, dir: Dir, nonce: &str) -> bool {
         self.is_postponed && self.is_of(dir, nonce)
     }
@@ -145,9 +177,25 @@ impl Cause {
         alters && self.facts.dir == Dir::Resp && self.altered == 0
     }
 
-    /// Whether a push is to come that xdscope has changed.
+    /// Whether the client has not received the push that xdscope has changed.
     fn awaits_changed_push(&self) -> bool {
         self.altered > 0 && (self.facts.dir, self.facts.interference) == (Dir::Resp, Interference::Changed)
+    }
+
+    /// Returns how surely the intervention has caused something, if it has.
+    fn relation_to(&self, what: &Consequence<'_>) -> Option<Relation> {
+        let is_about = what.messages.contains(&self.after);
+        if is_about && self.has_altered_push() {
+            Some(Relation::AlteredPush)
+        } else if is_about && self.facts.dir == Dir::Req {
+            Some(Relation::Request)
+        } else if what.nonce == Some(&*self.facts.nonce) {
+            Some(Relation::Nonce)
+        } else if what.dir == Some(self.facts.dir) {
+            Some(Relation::Direction)
+        } else {
+            None
+        }
     }
 
     /// Whether an answer to a push repairs the intervention, if nothing is lost.
@@ -167,14 +215,15 @@ impl Divergence {
     /// if both sides agree again.
     pub(crate) fn after(
         before: Option<Divergence>,
-        (facts, lost): (Arc<InterventionFacts>, Losses),
+        facts: Arc<InterventionFacts>,
+        lost: Losses,
         after: Seq,
         at: Time,
     ) -> Option<Divergence> {
         if facts.interference == Interference::Released {
             let mut before = before?;
             before.arrived(facts.dir, &facts.nonce);
-            return (!before.settle(None)).then_some(before);
+            return if before.settle(None) { None } else { Some(before) };
         }
         if (facts.dir, facts.interference) == (Dir::Req, Interference::Duplicated) {
             // The server has got what the client sent.
@@ -197,8 +246,9 @@ impl Divergence {
         new.causes.retain(|cause| !cause.awaits(facts.dir, &facts.nonce));
         let cause = Cause::new(facts.clone(), !lost.names.is_empty(), after);
         new.lost_resources.extend(lost.resources.into_iter().map(|name| (name, facts.clone())));
-        let names = lost.names.into_iter();
-        new.lost_names.extend(names.map(|(name, is_missing)| (name, (is_missing, facts.clone()))));
+        for (name, is_missing) in lost.names {
+            new.lost_names.insert(name, LostName { is_missing, by: facts.clone() });
+        }
         if facts.dir == Dir::Resp {
             new.note_push(&facts);
         }
@@ -230,17 +280,21 @@ impl Divergence {
                 self.withheld += 1;
                 self.refused += u64::from(facts.interference == Interference::Bounced);
             }
-            Interference::Changed => self.changed = Some((facts.version.clone(), None)),
+            Interference::Changed => {
+                self.changed = Some(ChangedPush { version: facts.version.clone(), n: None });
+            }
             _ => {}
         }
     }
 
     /// Notes that a message is not postponed any more. Returns whether it was.
     fn arrived(&mut self, dir: Dir, nonce: &str) -> bool {
-        let Some(at) = self.causes.iter().position(|cause| cause.awaits(dir, nonce)) else { return false };
-        self.causes[at].is_postponed = false;
-        if self.causes[at].repair == Repair::Arrival {
-            self.causes.remove(at);
+        let Some(index) = self.causes.iter().position(|cause| cause.awaits(dir, nonce)) else {
+            return false;
+        };
+        self.causes[index].is_postponed = false;
+        if self.causes[index].repair == Repair::Arrival {
+            self.causes.remove(index);
         }
         true
     }
@@ -248,7 +302,7 @@ impl Divergence {
     /// Forgets interventions that an answer to a push, or an earlier message, has repaired. Returns
     /// whether none is left.
     fn settle(&mut self, answer: Option<(MessageKind, Seq)>) -> bool {
-        let names = self.lost_names.values().map(|(_, by)| by);
+        let names = self.lost_names.values().map(|lost| &lost.by);
         let losing: BTreeSet<_> = self.lost_resources.values().chain(names).map(Arc::as_ptr).collect();
         self.causes.retain(|cause| {
             let is_repaired = match (cause.repair, answer) {
@@ -264,26 +318,23 @@ impl Divergence {
         self.causes.is_empty() && losing.is_empty()
     }
 
-    /// Returns the intervention that has caused something, as far as that is known; else the newest
-    /// one.
+    /// Returns the intervention that has caused something, if known; else the newest
+    /// intervention.
     pub(crate) fn cause_of(&self, what: &Consequence<'_>) -> &Arc<InterventionFacts> {
-        let lost = |name: &Arc<str>| {
-            self.lost_resources.get(name).or_else(|| self.lost_names.get(name).map(|(_, by)| by))
-        };
-        if let Some(cause) = what.names.iter().find_map(lost) {
-            return cause;
+        for name in what.names {
+            if let Some(by) = self.lost_resources.get(name) {
+                return by;
+            }
+            if let Some(lost) = self.lost_names.get(name) {
+                return &lost.by;
+            }
         }
-        let is_about = |cause: &Cause| what.messages.contains(&cause.after);
-        // The surest relation first.
-        let is_related: [&dyn Fn(&Cause) -> bool; 4] = [
-            &|cause| cause.has_altered_push() && is_about(cause),
-            &|cause| cause.facts.dir == Dir::Req && is_about(cause),
-            &|cause| what.nonce.is_some_and(|nonce| *cause.facts.nonce == *nonce),
-            &|cause| Some(cause.facts.dir) == what.dir,
-        ];
-        let newest =
-            |is_related: &dyn Fn(&Cause) -> bool| self.causes.iter().rev().find(|cause| is_related(cause));
-        is_related.into_iter().find_map(newest).map_or(&self.facts, |cause| &cause.facts)
+        let closest = self.causes.iter().filter_map(|cause| Some((cause.relation_to(what)?, cause)));
+        // The newest of equal relations counts.
+        match closest.max_by_key(|(relation, _)| *relation) {
+            Some((_, cause)) => &cause.facts,
+            None => &self.facts,
+        }
     }
 
     /// Whether a resource or name of one side differs from what the other side sent.
@@ -304,7 +355,7 @@ impl Divergence {
     /// Notes a resource that the server has sent or removed: the server has read its name.
     pub(crate) fn served(&mut self, name: &str) {
         self.lost_resources.remove(name);
-        if self.lost_names.get(name).is_some_and(|(is_missing, _)| *is_missing) {
+        if self.lost_names.get(name).is_some_and(|lost| lost.is_missing) {
             self.lost_names.remove(name);
         }
     }
@@ -324,7 +375,7 @@ impl Divergence {
         self.lost_names.retain(|name, _| is_named(name));
     }
 
-    /// Returns the intervention of which a push with this nonce is part.
+    /// Returns the index of the intervention of which a push with this nonce is part.
     fn altering(&self, nonce: &str) -> Option<usize> {
         let is_open = |cause: &Cause| cause.altered > 0;
         let own = self.causes.iter().position(|cause| is_open(cause) && cause.is_of(Dir::Resp, nonce));
@@ -335,32 +386,33 @@ impl Divergence {
         self.causes.iter().position(is_open)
     }
 
-    /// Whether a push with this nonce has not the content that the server sent last.
+    /// Whether a push with this nonce has another content than the server sent last.
     pub(crate) fn is_altered(&self, nonce: &str) -> bool {
-        let by = self.altering(nonce).and_then(|at| self.causes.get(at));
-        by.is_some_and(|cause| cause.repair != Repair::Answer)
+        self.altering(nonce).is_some_and(|index| self.causes[index].repair != Repair::Answer)
     }
 
     /// Returns the divergence of a later stream, on which the client claims to have resources.
     pub(crate) fn carried(mut self, is_claimed: impl Fn(&str) -> bool) -> Option<Divergence> {
-        // The client subscribes anew.
+        // The client subscribes again.
         self.lost_names.clear();
         self.lost_resources.retain(|name, _| is_claimed(name));
         let lost = &self.lost_resources;
         self.causes.retain(|cause| lost.values().any(|by| Arc::ptr_eq(by, &cause.facts)));
         self.lose_postponed();
-        self.causes.iter_mut().for_each(|cause| cause.altered = 0);
-        (!self.settle(None)).then_some(self)
+        for cause in &mut self.causes {
+            cause.altered = 0;
+        }
+        if self.settle(None) { None } else { Some(self) }
     }
 
     /// Returns since when the two sides differ, if the server has sent a push that xdscope still
     /// keeps back.
     pub(crate) fn keeps_push_since(&self) -> Option<Time> {
         let is_kept = |cause: &Cause| cause.is_postponed && cause.facts.dir == Dir::Resp;
-        self.causes.iter().any(is_kept).then_some(self.since)
+        if self.causes.iter().any(is_kept) { Some(self.since) } else { None }
     }
 
-    /// Whether a push is to come that xdscope has changed.
+    /// Whether the client has not received a push that xdscope has changed.
     pub(crate) fn awaits_changed_push(&self) -> bool {
         self.causes.iter().any(Cause::awaits_changed_push)
     }
@@ -380,7 +432,8 @@ impl Divergence {
     /// Notes that the stream of the interventions has ended: what was postponed is lost.
     pub(crate) fn lose_postponed(&mut self) {
         for cause in self.causes.iter_mut().filter(|cause| cause.is_postponed) {
-            (cause.is_postponed, cause.repair) = (false, Repair::LaterAck);
+            cause.is_postponed = false;
+            cause.repair = Repair::LaterAck;
         }
     }
 
@@ -388,31 +441,37 @@ impl Divergence {
     pub(crate) fn settles_with(&mut self, message: &SettlingMessage<'_>) -> bool {
         let SettlingMessage { kind, nonce, n, answers } = *message;
         if matches!(kind, MessageKind::Push | MessageKind::Resend) {
-            if let Some(cause) = self.altering(nonce).and_then(|at| self.causes.get_mut(at)) {
-                if cause.comes_alone(nonce) {
-                    cause.altered = 0;
-                } else {
-                    cause.altered -= 1;
-                    cause.after = n.unwrap_or(cause.after);
-                }
-                if let Some((_, number)) = &mut self.changed {
-                    *number = n;
-                }
-            }
-            if !self.arrived(Dir::Resp, nonce) {
-                // The server's newest push has come through.
-                self.offered = None;
-            }
+            self.note_delivery(nonce, n);
         }
         let answer = match (kind, answers) {
             (MessageKind::Ack | MessageKind::Nack, Some(answered)) => Some((kind, answered)),
             _ => None,
         };
         if let Some((MessageKind::Ack, answered)) = answer {
-            let is_changed = |(_, number): &mut (Arc<str>, Option<Seq>)| *number == Some(answered);
-            self.runs_changed = self.changed.take_if(is_changed).map(|(version, _)| version);
+            let acked = self.changed.take_if(|changed| changed.n == Some(answered));
+            self.runs_changed = acked.map(|changed| changed.version);
         }
         self.settle(answer)
+    }
+
+    /// Notes that the client has received a push.
+    fn note_delivery(&mut self, nonce: &str, n: Option<Seq>) {
+        if let Some(index) = self.altering(nonce) {
+            let cause = &mut self.causes[index];
+            if cause.comes_alone(nonce) {
+                cause.altered = 0;
+            } else {
+                cause.altered -= 1;
+                cause.after = n.unwrap_or(cause.after);
+            }
+            if let Some(changed) = &mut self.changed {
+                changed.n = n;
+            }
+        }
+        if !self.arrived(Dir::Resp, nonce) {
+            // The newest push of the server has reached the client.
+            self.offered = None;
+        }
     }
 }
 

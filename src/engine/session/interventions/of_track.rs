@@ -7,7 +7,7 @@ use super::divergence::{Agreement, Consequence, Divergence, SettlingMessage};
 use super::doubled_request::DoubledRequest;
 use crate::session::outcome::{Outcome, SessionEvent};
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Sym, Time};
+use xdscope_wire::event::{Seq, Sym, Time};
 use xdscope_wire::{InterventionFacts, Message, MessageBody};
 
 /// Interventions of xdscope in a type on a stream.
@@ -28,6 +28,16 @@ impl TrackInterventions {
         self.diverged.as_ref().map(|diverged| diverged.cause_of(what)).or(doubled)
     }
 
+    /// Whether the client has not received a push of the type that xdscope has changed.
+    pub(super) fn awaits_changed_push(&self) -> bool {
+        self.diverged.as_ref().is_some_and(Divergence::awaits_changed_push)
+    }
+
+    /// Takes a push for the changed one. Returns the divergence of the type that the push states.
+    pub(super) fn claim_changed_push(&mut self, n: Option<Seq>) -> Option<Divergence> {
+        self.diverged.as_mut().map(|diverged| diverged.claim(n))
+    }
+
     /// Ends the divergence once both sides agree again.
     pub(super) fn note_agreement(&mut self, outcome: &Outcome, message: &Message, catalog: &Catalog) {
         let Some(diverged) = &mut self.diverged else { return };
@@ -37,11 +47,17 @@ impl TrackInterventions {
             _ if !diverged.has_lost() => {}
             SessionEvent::Response(_) if diverged.is_altered(nonce) => {}
             SessionEvent::Response(_) => {
-                names_of(message, catalog).iter().for_each(|name| diverged.served(text(name)));
+                for name in &names_of(message, catalog) {
+                    diverged.served(text(name));
+                }
             }
             SessionEvent::Request(request) => {
-                request.removed.iter().for_each(|name| diverged.give_up(text(name)));
-                changes_of(message).iter().for_each(|(name, _)| diverged.asked(text(name)));
+                for name in &request.removed {
+                    diverged.give_up(text(name));
+                }
+                for (name, _) in &changes_of(message) {
+                    diverged.asked(text(name));
+                }
                 if let MessageBody::SotwRequest(request) = &message.body {
                     let names: BTreeSet<&str> = request.resource_names.iter().map(text).collect();
                     diverged.restated(|name| names.contains(name));

@@ -19,7 +19,7 @@ struct NodeDigest {
 }
 
 impl NodeDigest {
-    fn of(node: &[u8]) -> NodeDigest {
+    fn from_bytes(node: &[u8]) -> NodeDigest {
         let is_metadata = |field: &WireField<'_>| field.number == METADATA_FIELD;
         NodeDigest { metadata: digest(node, is_metadata), rest: digest(node, |field| !is_metadata(field)) }
     }
@@ -50,7 +50,7 @@ impl NodeDigests {
         if let Some(known) = known.get(&blob) {
             return Some(*known);
         }
-        let digest = NodeDigest::of(&catalog.bytes(blob)?);
+        let digest = NodeDigest::from_bytes(&catalog.bytes(blob)?);
         if known.len() == MAX_NODES {
             known.clear();
         }

@@ -91,7 +91,7 @@ impl Engine {
         all.filter(move |other| other.id != stream.id && other.closed.is_none())
     }
 
-    /// Returns a stream and the streams beside it, to read what warms.
+    /// Returns a stream and the other streams of its client, to read what warms.
     ///
     /// A type or an authority without an open stream is represented by the newest one that has
     /// closed: the client keeps what came on it, and waits for what it has requested.

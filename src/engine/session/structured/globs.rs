@@ -62,7 +62,7 @@ impl Globs {
             let mut events: Vec<Vec<Sym>> = Vec::new();
             let mut places: HashMap<Sym, usize> = HashMap::new();
             for name in names {
-                for glob in self.of(ctx.catalog, *name) {
+                for glob in self.with_member(ctx.catalog, *name) {
                     let place = *places.entry(glob).or_insert(events.len());
                     match events.get_mut(place) {
                         Some(event) => event.push(*name),
@@ -78,15 +78,15 @@ impl Globs {
 
     /// Returns the globs that have the name as a member, the narrowest first
     /// (docs/protocol.md#k-21).
-    pub(crate) fn of(&self, catalog: &Catalog, name: Sym) -> Vec<Sym> {
+    pub(crate) fn with_member(&self, catalog: &Catalog, name: Sym) -> Vec<Sym> {
         if self.by_url.is_empty() {
             return Vec::new();
         }
-        self.of_text(catalog.text(name))
+        self.with_member_named(catalog.text(name))
     }
 
     /// Returns the globs that have a name as a member, the narrowest first.
-    pub(crate) fn of_text(&self, name: &str) -> Vec<Sym> {
+    pub(crate) fn with_member_named(&self, name: &str) -> Vec<Sym> {
         let canonical = respelled(name);
         let name = canonical.as_deref().unwrap_or(name);
         let (path, parameters) = name.split_at(name.find('?').unwrap_or(name.len()));
@@ -116,7 +116,7 @@ mod tests {
             globs.insert(&catalog, glob);
         }
         let of = |name: &str| -> Vec<&str> {
-            globs.of_text(name).into_iter().map(|glob| catalog.text(glob)).collect()
+            globs.with_member_named(name).into_iter().map(|glob| catalog.text(glob)).collect()
         };
         assert_eq!(of("xdstp://a/T/x/y"), ["xdstp://a/T/x/*", "xdstp://a/T/*"]);
         assert_eq!(of("xdstp://a/T/x/y/z?a=1&b=%32"), ["xdstp://a/T/x/*?b=2&a=1"]);
@@ -131,8 +131,8 @@ mod tests {
         let mut globs = Globs::default();
         let (glob, name) = (catalog.intern("xdstp://a/T/*"), catalog.intern("xdstp://a/T/x"));
         globs.insert(&catalog, glob);
-        assert!(globs.contains(&catalog, glob) && globs.of(&catalog, name) == [glob]);
+        assert!(globs.contains(&catalog, glob) && globs.with_member(&catalog, name) == [glob]);
         globs.remove(&catalog, glob);
-        assert!(globs.is_empty() && globs.of(&catalog, name).is_empty());
+        assert!(globs.is_empty() && globs.with_member(&catalog, name).is_empty());
     }
 }

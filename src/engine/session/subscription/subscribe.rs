@@ -180,7 +180,7 @@ impl Track {
             return;
         }
         let globs: Vec<Sym> = was.names.iter().filter(|name| is_glob(ctx.catalog.text(*name))).collect();
-        for (name, entry) in self.sent.slots(ctx.catalog) {
+        for (name, entry) in self.sent.entries(ctx.catalog) {
             let is_member = |glob: &&Sym| glob_matches(ctx.catalog.text(**glob), ctx.catalog.text(name));
             let glob = new_globs.iter().find(is_member).copied();
             if glob.is_none() && !is_wildcard_new {
@@ -237,18 +237,17 @@ impl Track {
     pub(crate) fn count_request(
         &mut self,
         ctx: &Context<'_>,
-        (expects_response, asked): (bool, &[Sym]),
+        expects_response: bool,
+        asked: &[Sym],
         kind: MessageKind,
     ) {
-        if expects_response {
+        if expects_response && self.traffic.requests == 0 {
+            self.traffic.awaits_names = !self.waiting.is_empty();
+        } else if expects_response {
             let is_awaited = |name: &Sym| self.is_awaited_since(self.canonical(ctx.catalog, *name), ctx.seq);
-            self.traffic.awaits_names = match self.traffic.requests {
-                0 => !self.waiting.is_empty(),
-                _ if self.subscription.awaits_members && self.waiting.members().iter().any(is_awaited) => {
-                    true
-                }
-                _ => asked.iter().any(is_awaited),
-            };
+            let awaits_member =
+                self.subscription.awaits_members && self.waiting.members().iter().any(is_awaited);
+            self.traffic.awaits_names = awaits_member || asked.iter().any(is_awaited);
         }
         self.traffic.requests += 1;
         self.traffic.first_request.get_or_insert(ctx.seq);

@@ -14,6 +14,7 @@ use crate::session::track::Track;
 use crate::session::{MessageKind, RequestClass, Wildcard};
 
 impl Track {
+    /// Returns the response that a SotW request answers, and the verdict.
     pub(crate) fn sotw_answer(&self, request: &SotwRequest) -> Answer {
         let (nonce, has_error) = (&request.response_nonce, request.error_detail.is_some());
         if self.polled && nonce.is_empty() {
@@ -91,6 +92,7 @@ impl Track {
         if is_delta { self.completeness.has_lost } else { self.completeness.has_unseen_nonces }
     }
 
+    /// Returns the response that a delta request answers, and the verdict.
     pub(crate) fn delta_answer(&self, request: &DeltaRequest) -> Answer {
         let nonce = &request.response_nonce;
         if let Some(answer) = self.answer_without_response(nonce, request.error_detail.is_some(), true) {
@@ -185,8 +187,12 @@ impl Responses {
             // The client changed its names before it gave its verdict.
             return Answer::about(Some(order), Verdict::Ack, None);
         }
-        if let (Some(only), [_], None, false) = (oldest_pending, candidates, settled, nonce.is_empty()) {
-            return Answer::about(Some(only), Verdict::Implied, None);
+        if let Some(pending) = oldest_pending
+            && candidates.len() == 1
+            && settled.is_none()
+            && !nonce.is_empty()
+        {
+            return Answer::about(Some(pending), Verdict::Implied, None);
         }
         let order = settled.or(oldest_pending).or(candidates.last().copied());
         let seq = oldest_pending.and_then(|order| self.get(order)).map(|response| response.seq);
@@ -246,6 +252,7 @@ impl Responses {
     }
 }
 
+/// Whether a delta request subscribes, unsubscribes or states versions.
 pub(crate) fn changes_names(request: &DeltaRequest) -> bool {
     !(request.subscribe.is_empty()
         && request.unsubscribe.is_empty()

@@ -42,7 +42,7 @@ impl Track {
             // Each of the names may be that of the resource (docs/protocol.md#a-18).
             let is_unnamed = nameless(name).is_some() && self.kind.is_none();
             let mut aliases = catalog.entry(*id).aliases.iter();
-            let mut globs = self.subscription.globs.of(catalog, name).into_iter();
+            let mut globs = self.subscription.globs.with_member(catalog, name).into_iter();
             is_unnamed || is_asked(name) || aliases.any(|alias| is_asked(*alias)) || globs.any(is_asked)
         };
         let removes_asked = |name: Sym| {

@@ -41,7 +41,7 @@ pub(crate) struct Carried {
     pub(crate) owes_newer: bool,
     /// SotW: the version that the client claims in its first request although it has refused it.
     pub(crate) refused: Option<Sym>,
-    /// Refusals of earlier streams that the client goes on with.
+    /// Refusals of earlier streams that the client continues with.
     pub(crate) refusals: EarlierRefusals,
     /// Delta: whether the client claims a version that it has refused.
     pub(crate) has_refused_claims: bool,

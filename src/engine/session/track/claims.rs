@@ -18,7 +18,7 @@ pub(crate) const MAX_LEFT_NAMES: usize = 1000;
 /// The fate of a resource that the client stated in `initial_resource_versions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClaimOutcome {
-    /// The server has not mentioned it: the client goes on with the stated version.
+    /// The server has not mentioned it: the client continues with the stated version.
     Kept,
     /// The server sent it again.
     Resent,
@@ -104,8 +104,8 @@ impl Claims {
 
     /// Returns the entry of a name, and its outcome.
     pub(crate) fn get(&self, name: Sym) -> Option<(&Claim, ClaimOutcome)> {
-        let at = self.entries.binary_search_by_key(&name, |claim| claim.name).ok()?;
-        self.entries.get(at).map(|claim| (claim, self.outcome_of(claim)))
+        let index = self.entries.binary_search_by_key(&name, |claim| claim.name).ok()?;
+        self.entries.get(index).map(|claim| (claim, self.outcome_of(claim)))
     }
 
     fn outcome_of(&self, claim: &Claim) -> ClaimOutcome {
@@ -114,9 +114,11 @@ impl Claims {
 
     /// Records what the server did first with a stated name, or that it owes the resource.
     pub(crate) fn decide(&mut self, name: Sym, outcome: ClaimOutcome) {
-        let counts = self.counts;
-        let is_open = self.decided.len() < self.entries.len() || counts.owed + counts.left_behind > 0;
-        let (true, Some((_, known))) = (is_open, self.get(name)) else { return };
+        let is_complete = self.decided.len() == self.entries.len();
+        if is_complete && self.counts.owed + self.counts.left_behind == 0 {
+            return;
+        }
+        let Some((_, known)) = self.get(name) else { return };
         // A server may remove what the client has not subscribed to again.
         let is_removal = known == ClaimOutcome::LeftBehind && outcome == ClaimOutcome::Removed;
         let is_undecided = matches!(known, ClaimOutcome::Kept | ClaimOutcome::Owed);
@@ -164,11 +166,12 @@ pub struct ReconnectCounts {
 }
 
 impl ReconnectCounts {
-    /// Claimed resources that the server need not mention: the client goes on with them.
+    /// Claimed resources that the server need not mention: the client continues with them.
     pub fn kept(&self) -> u64 {
         self.claimed.saturating_sub(self.resent + self.removed + self.left_behind + self.owed)
     }
 
+    /// Adds the counts of another track.
     pub(crate) fn add(&mut self, other: ReconnectCounts) {
         self.claimed += other.claimed;
         self.resent += other.resent;

@@ -10,11 +10,11 @@ use xdscope_wire::event::{DenseHash, Sym};
 use super::answer::changes_names;
 use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
 use super::prior::Prior;
-use crate::session::content::names::SymSet;
+use crate::session::content::names::{SymMap, SymSet};
 use crate::session::content::resource_set::{Presence, ResourceEntry};
 use crate::session::events::EventKind;
 use crate::session::outcome::RequestOutcome;
-use crate::session::subscription::NameRequest;
+use crate::session::subscription::{NameRequest, SubscribedNames};
 use crate::session::track::Track;
 use crate::session::{Context, Wildcard};
 use xdscope_wire::xdstp::is_glob;
@@ -32,9 +32,10 @@ impl Track {
             self.verdicts.earlier.clone_from(&prior.nacks);
             let claims = request.initial_resource_versions.keys().map(|name| ctx.catalog.text(*name));
             let claims: BTreeSet<&str> = claims.collect();
-            let carried = prior.diverged.clone();
-            self.interventions.diverged =
-                carried.and_then(|diverged| diverged.carried(|name| claims.contains(name)));
+            self.interventions.diverged = match prior.diverged.clone() {
+                Some(diverged) => diverged.carried(|name| claims.contains(name)),
+                None => None,
+            };
         }
         let prior = prior.filter(|prior| !prior.has_unseen);
         self.take_version_of_claims(request, prior.as_ref());
@@ -80,7 +81,7 @@ impl Track {
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = answer.verdict.kind(nacks, news, lost || leaves);
         let asked = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
-        self.count_request(ctx, (news, &asked), outcome.kind);
+        self.count_request(ctx, news, &asked, outcome.kind);
         outcome
     }
 
@@ -115,21 +116,61 @@ impl Track {
         outcome: &mut RequestOutcome,
     ) {
         let was = self.subscribed.clone();
-        // The meaning of a name in both lists is undefined; it stays subscribed
-        // (docs/protocol.md#f-12).
+        self.unsubscribe_names(ctx, request, outcome);
+        let fresh = self.subscribe_names(ctx, request, starts, &was, outcome);
+        // A verdict as the first request: the wildcard is what the server has sent unasked.
+        self.wildcard_changed(ctx, &was, !(outcome.first && outcome.answers.is_some()));
+        self.release_owed_claims(ctx.catalog);
+        if self.traffic.requests == 0 {
+            return self.delta_first(ctx, request, prior, fresh);
+        }
+        for name in fresh {
+            self.subscribe(ctx, name, &was, true);
+        }
+        self.request_members(ctx, &was);
+        let is_wildcard = |wildcard: Wildcard| matches!(wildcard, Wildcard::Legacy | Wildcard::Explicit);
+        if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
+            self.owe_classification(ctx, &outcome.removed);
+        }
+    }
+
+    /// Ends the subscription to the names that a request leaves.
+    fn unsubscribe_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        outcome: &mut RequestOutcome,
+    ) {
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
-        // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24).
-        let is_member = |name: &Sym| {
-            let entry = self.sent.get(ctx.catalog, *name).filter(|entry| entry.is_present());
-            entry.is_some_and(|entry| self.covers(ctx.catalog, *name, Some(&entry)))
-        };
-        let members: SymSet = leaves.clone().copied().filter(is_member).collect();
+        let mut members = SymSet::default();
+        for name in leaves.clone() {
+            if let Some(entry) = self.sent.get(ctx.catalog, *name)
+                && entry.is_present()
+                && self.covers(ctx.catalog, *name, Some(&entry))
+            {
+                members.insert(*name);
+            }
+        }
         for name in leaves {
             self.unsubscribe(ctx, *name, outcome);
         }
+        // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24). The
+        // meaning of a name in both lists is undefined; it stays subscribed
+        // (docs/protocol.md#f-12).
         let is_known = |name: &Sym| members.contains(name) || request.subscribe.contains(name);
         outcome.unknown_unsubscribes.retain(|name| !is_known(name));
-        let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
+    }
+
+    /// Adds the names that a request subscribes to. Returns those that are new.
+    fn subscribe_names(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &DeltaRequest,
+        starts: bool,
+        was: &SubscribedNames,
+        outcome: &mut RequestOutcome,
+    ) -> Vec<Sym> {
+        let comes = [&request.subscribe[..], &request.locators_subscribe[..]].concat();
         if starts {
             self.subscribed.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
                 (true, true) => Wildcard::Legacy,
@@ -153,21 +194,7 @@ impl Track {
                 self.subscribe_again(ctx, name);
             }
         }
-        let fresh: Vec<Sym> = fresh.into_iter().collect();
-        // A verdict as the first request: the wildcard is what the server has sent unasked.
-        self.wildcard_changed(ctx, &was, !(outcome.first && outcome.answers.is_some()));
-        self.release_owed_claims(ctx.catalog);
-        if self.traffic.requests == 0 {
-            return self.delta_first(ctx, request, prior, fresh);
-        }
-        for name in fresh {
-            self.subscribe(ctx, name, &was, true);
-        }
-        self.request_members(ctx, &was);
-        let is_wildcard = |wildcard: Wildcard| matches!(wildcard, Wildcard::Legacy | Wildcard::Explicit);
-        if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
-            self.owe_classification(ctx, &outcome.removed);
-        }
+        fresh.into_iter().collect()
     }
 
     /// Records names that were unsubscribed under the wildcard: the server owes the resource or its
@@ -187,13 +214,13 @@ impl Track {
     /// (docs/protocol.md#f-14).
     fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
         let canonical = self.canonical(ctx.catalog, name);
-        let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
         let has_resource = self.sent.is_present(ctx.catalog, canonical)
-            || (is_glob(ctx.catalog.text(canonical)) && has_members());
+            || (is_glob(ctx.catalog.text(canonical)) && self.has_members(ctx.catalog, canonical));
         let request = NameRequest { has_resource, is_resend: has_resource, ..self.traffic.name_request(ctx) };
         self.wait_for(ctx, if has_resource { canonical } else { name }, request);
     }
 
+    /// Ends the subscription to a name, and to the other names of its resource.
     fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
         if name == ctx.star {
             if self.subscribed.may_be_wildcard() {
@@ -206,14 +233,15 @@ impl Track {
         // subscribed, each counts on its own (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
         let entry = self.sent.get(ctx.catalog, canonical);
-        let mut all = vec![name];
+        let mut spellings = vec![name];
         if !self.subscribed.names.contains(name) {
-            all.push(canonical);
-            let blob = entry.and_then(|entry| entry.blob);
-            all.extend(blob.into_iter().flat_map(|blob| ctx.catalog.entry(blob).aliases));
+            spellings.push(canonical);
+            if let Some(blob) = entry.and_then(|entry| entry.blob) {
+                spellings.extend(ctx.catalog.entry(blob).aliases);
+            }
         }
         let before = outcome.removed.len();
-        for name in all {
+        for name in spellings {
             if self.subscribed.names.remove(name, ctx.runs) {
                 outcome.removed.push(name);
                 self.release(ctx, name);
@@ -232,7 +260,7 @@ impl Track {
             outcome.unknown_unsubscribes.push(name);
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
-        let is_claimed = entry.is_some_and(|entry| self.is_owed_anew(canonical, Some(&entry)));
+        let is_claimed = self.owes_newer_version(canonical, entry.as_ref());
         // The server owes a member of a wildcard that is requested again, too.
         let is_member = self.waiting.get(canonical).is_some_and(|request| request.is_member);
         let is_owed_anyway = is_member || (is_claimed && self.covers(ctx.catalog, name, entry.as_ref()));
@@ -248,24 +276,26 @@ impl Track {
         &mut self,
         ctx: &mut Context<'_>,
         request: &DeltaRequest,
-        prior: Option<Prior>,
+        mut prior: Option<Prior>,
         fresh: Vec<Sym>,
     ) {
-        let claims = &request.initial_resource_versions;
         if ctx.specials.structured {
-            fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
+            for name in &fresh {
+                self.subscription.globs.insert(ctx.catalog, *name);
+            }
         }
-        let mut prior = prior;
-        let continued = prior.as_mut().filter(|prior| prior.is_continued(ctx));
-        let waiting = continued.map(|prior| std::mem::take(&mut prior.waiting)).unwrap_or_default();
+        let waiting = match &mut prior {
+            Some(prior) if prior.is_continued(ctx) => std::mem::take(&mut prior.waiting),
+            _ => SymMap::default(),
+        };
         self.carry_aliases(ctx.catalog, request, prior.as_ref());
         self.note_claims(ctx, request, prior.as_ref());
-        if !claims.is_empty() {
+        if !request.initial_resource_versions.is_empty() {
             self.subscription.wildcard_asked = None;
             // Nothing shows that the client has what a stray answer states.
             let is_proved = prior.is_some() || self.carried.stray.is_none();
             self.carried.is_unproved = !is_proved;
-            self.claim(ctx, request, prior.unwrap_or_default());
+            self.add_claims(ctx, request, prior.unwrap_or_default());
         }
         let owed = self.owed_claims(ctx.catalog);
         let mut waited = Vec::new();
@@ -317,10 +347,16 @@ impl Track {
         if !self.carried.owes_newer {
             return Vec::new();
         }
-        let claims = self.carried.claims.iter();
-        let owed = claims.filter(|(_, outcome)| *outcome == ClaimOutcome::Owed).map(|(claim, _)| claim.name);
-        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|entry| entry.state == Presence::Kept))
-            .collect()
+        let mut owed = Vec::new();
+        for (claim, outcome) in self.carried.claims.iter() {
+            if outcome == ClaimOutcome::Owed
+                && let Some(entry) = self.sent.get(catalog, claim.name)
+                && entry.state == Presence::Kept
+            {
+                owed.push(claim.name);
+            }
+        }
+        owed
     }
 
     /// Waits no more for stated resources to which the client does not subscribe any more.
@@ -337,31 +373,33 @@ impl Track {
     /// request again.
     fn note_claims(&mut self, ctx: &Context<'_>, request: &DeltaRequest, prior: Option<&Prior>) {
         let stated = &request.initial_resource_versions;
-        let known = |name: Sym| prior.and_then(|prior| prior.sent.get(ctx.catalog, name));
         let mut left = Vec::new();
         if !stated.is_empty() {
             let mut restated = Vec::with_capacity(stated.len());
             for (name, version) in stated {
-                let entry = known(*name);
+                let entry = prior.and_then(|prior| prior.sent.get(ctx.catalog, *name));
                 if !self.covers(ctx.catalog, *name, entry.as_ref()) {
                     left.push(*name);
                 }
-                let known = match prior.and_then(|prior| prior.claims.get(*name)) {
-                    Some((earlier, ClaimOutcome::Owed)) => earlier.known,
-                    _ => entry.filter(ResourceEntry::is_present).map(|entry| entry.version),
+                let known = match (prior.and_then(|prior| prior.claims.get(*name)), entry) {
+                    (Some((earlier, ClaimOutcome::Owed)), _) => earlier.known,
+                    (_, Some(entry)) if entry.is_present() => Some(entry.version),
+                    _ => None,
                 };
                 restated.push(Claim { name: *name, version: *version, known });
             }
             self.carried.claims = Claims::new(ctx.seq, restated, &left);
         }
-        // A client does not give up on one stream what it has on another.
-        let ended = prior.filter(|prior| prior.ended.is_some());
-        let entries = ended.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
         let mut unclaimed = 0;
-        for (name, entry) in entries.iter().filter(|(_, entry)| entry.is_present()) {
-            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(entry)) {
-                unclaimed += 1;
-                left.push(*name);
+        // A client does not give up on one stream what it has on another.
+        if let Some(prior) = prior
+            && prior.ended.is_some()
+        {
+            for (name, entry) in prior.accepted.present_entries(ctx.catalog) {
+                if !stated.contains_key(&name) && !self.covers(ctx.catalog, name, Some(&entry)) {
+                    unclaimed += 1;
+                    left.push(name);
+                }
             }
         }
         self.carried.had(0, unclaimed, false);
@@ -370,7 +408,7 @@ impl Track {
     }
 
     /// Adds the resources that the client claims to have.
-    fn claim(&mut self, ctx: &mut Context<'_>, request: &DeltaRequest, prior: Prior) {
+    fn add_claims(&mut self, ctx: &mut Context<'_>, request: &DeltaRequest, prior: Prior) {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
             let track = &*self;
@@ -386,61 +424,59 @@ impl Track {
             claims.contains_key(&name) && self.covers(ctx.catalog, name, entry.as_ref())
         });
         for (name, version) in claims {
-            let of_version = |entry: &ResourceEntry| entry.is_present() && entry.version == *version;
             let last = prior.sent.get(ctx.catalog, *name);
-            let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
-            if !self.covers(ctx.catalog, *name, last.as_ref()) {
-                continue;
-            }
-            // The content of the claimed version, if an earlier stream had it.
-            let known = has_accepted.into_iter().chain(last.filter(of_version));
-            let refused = self.carried.refusals.get(*name).map(|earlier| earlier.refusal);
-            let refused =
-                refused.filter(|refused| refused.version == *version).and_then(|refused| refused.blob);
-            let blob = known.filter_map(|entry| entry.blob).next().or(refused);
-            let entry = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
-            let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            let is_refused = has_accepted.is_none() && prior.refused_versions.get(name) == Some(version);
-            self.carried.has_refused_claims |= is_refused;
-            let used = match is_refused {
-                true => prior.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present),
-                false if self.carried.is_unproved => None,
-                false => Some(entry),
-            };
-            let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
-            if let Some(used) = used
-                && accepted.is_none_or(is_unknown)
-            {
-                let used = ResourceEntry { state: Presence::Kept, order: 0, ..used };
-                self.accepted.put(ctx.catalog, *name, used);
-            }
-            // Responses of this stream count more.
-            let held = self.sent.get(ctx.catalog, *name);
-            if held.is_some_and(|held| held.state != Presence::Kept) {
-                continue;
-            }
-            // A matching version is the newest known one (docs/protocol.md#f-17).
-            let is_newest = last.is_none_or(|last| match last.state {
-                Presence::Removed | Presence::Absent(_) => false,
-                Presence::Expired | Presence::Released => true,
-                _ => match prior.claims.get(*name) {
-                    // The server may have sent the stated version on a stream before the last one.
-                    Some((earlier, ClaimOutcome::Owed)) => earlier.known == Some(*version),
-                    _ => last.version == *version && !prior.owed.contains(name),
-                },
-            });
-            if !is_newest {
-                self.carried.owes_newer = true;
-                self.carried.claims.decide(*name, ClaimOutcome::Owed);
-            }
-            if held.is_none() {
-                self.carried.unmentioned += usize::from(is_newest);
-            }
-            if held.is_none() || prior.refused.contains(name) {
-                self.sent.put(ctx.catalog, *name, entry);
+            if self.covers(ctx.catalog, *name, last.as_ref()) {
+                self.add_claim(ctx, *name, *version, &prior);
             }
         }
         self.carry_ttls(ctx, &prior);
+    }
+
+    /// Adds one resource that the client claims to have in a version.
+    fn add_claim(&mut self, ctx: &mut Context<'_>, name: Sym, version: Sym, prior: &Prior) {
+        let is_claimed = |entry: &ResourceEntry| entry.is_present() && entry.version == version;
+        let had_accepted = prior.accepted.get(ctx.catalog, name);
+        let is_refused = !had_accepted.as_ref().is_some_and(is_claimed)
+            && prior.refused_versions.get(&name) == Some(&version);
+        self.carried.has_refused_claims |= is_refused;
+        // The content of the claimed version, if an earlier stream had it.
+        let contents = [had_accepted, prior.sent.get(ctx.catalog, name)].into_iter().flatten();
+        let known = contents.filter(is_claimed).find_map(|entry| entry.blob);
+        let blob = match self.carried.refusals.get(name) {
+            _ if known.is_some() => known,
+            Some(earlier) if earlier.refusal.version == version => earlier.refusal.blob,
+            _ => None,
+        };
+        let entry = ResourceEntry { state: Presence::Kept, blob, version, order: 0 };
+        let used = match is_refused {
+            true => had_accepted.filter(ResourceEntry::is_present),
+            false if self.carried.is_unproved => None,
+            false => Some(entry),
+        };
+        let accepted = self.accepted.get(ctx.catalog, name).filter(ResourceEntry::is_present);
+        let is_unknown = |known: ResourceEntry| known.state == Presence::Kept && known.blob.is_none();
+        if let Some(used) = used
+            && accepted.is_none_or(is_unknown)
+        {
+            let used = ResourceEntry { state: Presence::Kept, order: 0, ..used };
+            self.accepted.put(ctx.catalog, name, used);
+        }
+        let held = self.sent.get(ctx.catalog, name);
+        if held.is_some_and(|held| held.state != Presence::Kept) {
+            // Responses of this stream count more.
+            return;
+        }
+        let is_newest = prior.is_newest_claim(ctx.catalog, name, version);
+        if !is_newest {
+            self.carried.owes_newer = true;
+            self.carried.claims.decide(name, ClaimOutcome::Owed);
+        }
+        if held.is_none() {
+            self.carried.unmentioned += usize::from(is_newest);
+        }
+        if held.is_none() || prior.refused.contains(&name) {
+            self.sent.put(ctx.catalog, name, entry);
+        }
     }
 }
 

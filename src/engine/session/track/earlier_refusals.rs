@@ -1,4 +1,4 @@
-//! Refusals of earlier streams that a client goes on with.
+//! Refusals of earlier streams that a client continues with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,11 +62,11 @@ impl EarlierRefusals {
         self.by_name.values().filter_map(nack).any(|nack| &*nack.version == version)
     }
 
-    /// Returns those of names that the client goes on with.
+    /// Returns those of names that the client continues with.
     pub(super) fn of_names(&self, is_wanted: impl Fn(Sym) -> bool) -> EarlierRefusals {
         let wanted = self.by_name.iter().filter(|(name, _)| is_wanted(**name));
         EarlierRefusals {
-            by_name: wanted.map(|(name, of)| (*name, *of)).collect(),
+            by_name: wanted.map(|(name, earlier)| (*name, *earlier)).collect(),
             nacks: self.nacks.clone(),
         }
     }
@@ -92,7 +92,7 @@ impl EarlierRefusals {
 }
 
 impl Track {
-    /// Returns the refusals that a later stream of the client goes on with.
+    /// Returns the refusals that a later stream of the client continues with.
     ///
     /// A client that has another content of the refused version states that version for the content
     /// that it has.
@@ -102,20 +102,17 @@ impl Track {
             return EarlierRefusals::default();
         }
         let is_settled = self.verdicts.last_at.is_some();
-        let before = earlier.by_name.iter().map(|(name, of)| {
-            let was_open = of.was_open && !is_settled;
-            (*name, EarlierRefusal { was_open, ..*of })
-        });
-        let newest_ack = self.verdicts.newest_ack;
-        let own = self.refused.names().filter_map(|name| {
-            let refusal = self.refused.get(name).filter(Refusal::is_unused)?;
-            let was_open = newest_ack.is_none_or(|ack| ack < refusal.order);
-            let stands = was_open || refusal.stands();
+        let mut by_name: SymMap<EarlierRefusal> = earlier.by_name.clone();
+        by_name.values_mut().for_each(|earlier| earlier.was_open &= !is_settled);
+        for name in self.refused.names() {
+            let Some(refusal) = self.refused.get(name) else { continue };
+            let was_open = self.verdicts.newest_ack.is_none_or(|ack| ack < refusal.order);
             let accepted = self.accepted.get(catalog, name).filter(ResourceEntry::is_present);
             let is_same_version = accepted.is_some_and(|accepted| accepted.version == refusal.version);
-            (stands && !is_same_version).then_some((name, EarlierRefusal { refusal, was_open }))
-        });
-        let by_name: SymMap<EarlierRefusal> = before.chain(own).collect();
+            if refusal.is_unused() && (was_open || refusal.stands()) && !is_same_version {
+                by_name.insert(name, EarlierRefusal { refusal, was_open });
+            }
+        }
         let nacks = by_name.values().filter_map(|earlier| self.nack(earlier.refusal.nack));
         let nacks: BTreeMap<Seq, NackFact> = nacks.map(|nack| (nack.n, nack.clone())).collect();
         EarlierRefusals { by_name, nacks: nacks.into_values().collect() }

@@ -121,11 +121,17 @@ impl Track {
         if entry.state == Presence::Kept || !self.responses.is_pending(entry.order) || !self.refuses(name) {
             return false;
         }
-        let is_older = |refusal: Refusal| refusal.order < entry.order;
-        let is_other = |refusal: Refusal| refusal.blob != entry.blob;
-        self.refused.removal(name).is_none_or(|removal| entry.is_present() && is_older(removal))
-            && self.refused.get(name).is_none_or(|refusal| is_older(refusal) && is_other(refusal))
-            && self.refused_before(name).is_none_or(|earlier| is_other(earlier.refusal))
+        if let Some(removal) = self.refused.removal(name)
+            && (!entry.is_present() || removal.order >= entry.order)
+        {
+            return false;
+        }
+        if let Some(refusal) = self.refused.get(name)
+            && (refusal.blob == entry.blob || refusal.order >= entry.order)
+        {
+            return false;
+        }
+        self.refused_before(name).is_none_or(|earlier| earlier.refusal.blob != entry.blob)
     }
 
     /// Whether a refused push keeps the newest content of a resource out of use, and no other
@@ -194,48 +200,73 @@ impl Track {
         if let Some((_, count)) = known {
             return count;
         }
-        let is_counted = |name: &Sym| {
-            let entry = self.sent.get(catalog, *name);
-            if entry.is_none() {
-                return self.waiting.get(*name).is_some_and(|request| request.has_resource);
-            }
-            let entry = entry.filter(ResourceEntry::is_present);
-            entry.is_some_and(|entry| {
-                let (state, _) = self.resource_state(catalog, *name, Some(&entry), now, limits);
-                !matches!(state, ResourceState::Released | ResourceState::Expired)
-                    && !self.is_ignored(catalog, *name, &entry)
-            })
-        };
-        let is_unused = |name: &Sym| self.is_out_of_use(catalog, *name) && is_counted(name);
+        let mut unused = 0;
         let earlier = self.refusals_before(catalog).map(|(_, name)| name);
-        let unused = self.refused.names().chain(earlier).filter(is_unused).count() as u64;
-        // A glob collection whose members changed has no entry of its own any more, unless the
-        // client waits for it.
-        let is_listed =
-            |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
-        // The client drops a resource at the end of its time to live, and one that it has given up.
-        let is_dropped = |name: &Sym| {
-            let entry = self.sent.get(catalog, *name);
-            let (state, _) = self.resource_state(catalog, *name, entry.as_ref(), now, limits);
-            matches!(state, ResourceState::Expired | ResourceState::Released)
-        };
-        let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_dropped(name);
-        // The client ignores a resource that was sent again after a refused removal, and not
-        // requested.
-        let is_ignored = |name: &Sym| {
-            let entry = self.sent.get(catalog, *name);
-            self.is_refusal_superseded(*name, entry.as_ref())
-                && entry.is_some_and(|entry| self.is_ignored(catalog, *name, &entry))
-        };
-        let is_kept =
-            |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name) && !is_ignored(name);
-        let is_removed =
-            |name: &Sym| self.is_removal_unanswered(catalog, *name, self.sent.get(catalog, *name).as_ref());
-        let removed = self.responses.removals_without_verdict().filter(is_removed);
-        let kept: SymSet = self.refused.removed_names().filter(is_kept).chain(removed).collect();
-        let kept = kept.len() as u64;
-        let count = present.saturating_sub(unused) + kept;
+        for name in self.refused.names().chain(earlier) {
+            if self.is_out_of_use(catalog, name) && self.is_counted(catalog, name, now, limits) {
+                unused += 1;
+            }
+        }
+        let mut kept = SymSet::default();
+        for name in self.refused.removed_names() {
+            if self.is_kept_although_removed(catalog, name, now, limits) {
+                kept.insert(name);
+            }
+        }
+        for name in self.responses.removals_without_verdict() {
+            if self.is_removal_unanswered(catalog, name, self.sent.get(catalog, name).as_ref()) {
+                kept.insert(name);
+            }
+        }
+        let count = present.saturating_sub(unused) + kept.len() as u64;
         self.counts.in_use.set((messages, count));
         count
+    }
+
+    /// Whether [`Track::present`] counts a resource.
+    fn is_counted(&self, catalog: &Catalog, name: Sym, now: Time, limits: Limits) -> bool {
+        match self.sent.get(catalog, name) {
+            Some(entry) => {
+                entry.is_present()
+                    && !self.is_dropped(catalog, name, Some(&entry), now, limits)
+                    && !self.is_ignored(catalog, name, &entry)
+            }
+            None => self.waiting.get(name).is_some_and(|request| request.has_resource),
+        }
+    }
+
+    /// Whether the client has dropped a resource, at the end of its time to live or because it has
+    /// given the resource up.
+    fn is_dropped(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        entry: Option<&ResourceEntry>,
+        now: Time,
+        limits: Limits,
+    ) -> bool {
+        let (state, _) = self.resource_state(catalog, name, entry, now, limits);
+        matches!(state, ResourceState::Expired | ResourceState::Released)
+    }
+
+    /// Whether the client uses a resource after a refused removal, and [`Track::present`] does not
+    /// count the resource.
+    fn is_kept_although_removed(&self, catalog: &Catalog, name: Sym, now: Time, limits: Limits) -> bool {
+        let entry = self.sent.get(catalog, name);
+        if entry.is_none() && self.waiting.get(name).is_none() {
+            // A glob collection whose members changed has no entry of its own any more, unless the
+            // client waits for it.
+            return false;
+        }
+        if let Some(entry) = &entry
+            && self.is_ignored(catalog, name, entry)
+            && self.is_refusal_superseded(name, Some(entry))
+        {
+            // The resource was sent again after the refused removal, and not requested.
+            return false;
+        }
+        self.in_force(catalog, name).is_some()
+            && !self.is_dropped(catalog, name, entry.as_ref(), now, limits)
+            && !self.is_counted(catalog, name, now, limits)
     }
 }

@@ -2,12 +2,12 @@
 
 use xdscope_wire::event::{StreamId, Time};
 
-/// When a track ended, and where the client goes on.
+/// When a track ended, and where the client continues.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lifetime {
     /// When the stream ended.
     pub(crate) ended: Option<Time>,
-    /// The earlier stream of the client with which the track goes on.
+    /// The earlier stream of the client with which the track continues.
     pub(crate) predecessor: Option<StreamId>,
     /// When a later stream of the client took over the type, after the end.
     pub(crate) replaced: Option<Time>,

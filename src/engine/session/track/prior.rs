@@ -1,13 +1,14 @@
 //! The state of a type at the end of the previous stream of a client.
 
+use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 use crate::session::Context;
 use crate::session::content::names::{SymMap, SymSet};
-use crate::session::content::resource_set::{ResourceEntry, ResourceSet};
+use crate::session::content::resource_set::{Presence, ResourceEntry, ResourceSet};
 use crate::session::interventions::divergence::Divergence;
 use crate::session::track::EarlierNacks;
-use crate::session::track::claims::Claims;
+use crate::session::track::claims::{ClaimOutcome, Claims};
 use crate::session::track::earlier_refusals::EarlierRefusals;
 use crate::session::track::ttl::TimesToLive;
 use crate::session::warming::batches::{WarmingBatch, WarmingBatches};
@@ -67,8 +68,8 @@ impl Prior {
         self.ttl.is_over(name, now)
     }
 
-    /// Whether a stream that starts now goes on with the waits of this one: the client has come
-    /// back at once.
+    /// Whether a stream that starts now continues with the waits of this one: the client has
+    /// come back at once.
     pub(crate) fn is_continued(&self, ctx: &Context<'_>) -> bool {
         let limit = ctx.resource_timeout.unwrap_or_default();
         ctx.timed && self.ended.is_some_and(|ended| ctx.at.since(ended) <= limit)
@@ -93,6 +94,21 @@ impl Prior {
     pub(crate) fn is_behind(&self, version: &VersionInfo) -> bool {
         let is_in_force = self.accepted_version.as_ref() == Some(version);
         is_in_force && (self.owes_all || !self.owed.is_empty())
+    }
+
+    /// Delta: whether a version that the client states is the newest known one
+    /// (docs/protocol.md#f-17).
+    pub(crate) fn is_newest_claim(&self, catalog: &Catalog, name: Sym, version: Sym) -> bool {
+        let Some(last) = self.sent.get(catalog, name) else { return true };
+        match last.state {
+            Presence::Removed | Presence::Absent(_) => false,
+            Presence::Expired | Presence::Released => true,
+            _ => match self.claims.get(name) {
+                // The server may have sent the stated version on a stream before the last one.
+                Some((earlier, ClaimOutcome::Owed)) => earlier.known == Some(version),
+                _ => last.version == version && !self.owed.contains(&name),
+            },
+        }
     }
 
     /// SotW: whether a version is neither in force nor the newest one: the client has something

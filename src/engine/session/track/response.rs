@@ -250,6 +250,7 @@ impl Track {
         }
     }
 
+    /// Updates the resources by the entries of a response.
     fn apply_entries(
         &mut self,
         ctx: &mut Context<'_>,
@@ -266,13 +267,12 @@ impl Track {
             ResponseScope::Full => {}
         }
         let (subscribed, aliases) = (&self.subscribed, &self.aliases);
-        let aliased = |name: Sym| {
-            let known = aliases.iter().any(|(alias, of)| *of == name && subscribed.names.contains(*alias));
-            known && !aliases.is_empty()
+        let is_covered = |name: Sym| {
+            subscribed.may_be_wildcard()
+                || subscribed.names.contains(name)
+                || aliases.iter().any(|(alias, owner)| *owner == name && subscribed.names.contains(*alias))
         };
-        let covered =
-            |name: Sym| subscribed.may_be_wildcard() || subscribed.names.contains(name) || aliased(name);
-        self.sent.apply_full(ctx.catalog, ctx.compare, incoming, covered)
+        self.sent.apply_full(ctx.catalog, ctx.compare, incoming, is_covered)
     }
 
     /// Delta: returns the entries that repeat a resource unchanged and unrequested
@@ -312,12 +312,15 @@ impl Track {
         if self.carried.unmentioned == 0 || !self.carried.claims.is_empty() {
             return 0;
         }
-        let kept = |name| match self.sent.get(catalog, name) {
-            Some(entry) => entry.state == Presence::Kept,
-            // From a stream that was not recorded.
-            None => self.waiting.get(name).is_some_and(|request| request.has_resource),
+        let is_kept = |id: &&BlobId| {
+            let name = key(catalog, **id);
+            match self.sent.get(catalog, name) {
+                Some(entry) => entry.state == Presence::Kept,
+                // From a stream that was not recorded.
+                None => self.waiting.get(name).is_some_and(|request| request.has_resource),
+            }
         };
-        list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
+        list.blobs().iter().filter(is_kept).count()
     }
 
     /// Handles a removed name, or one that does not exist (docs/protocol.md#f-27,
@@ -326,13 +329,11 @@ impl Track {
         let name = self.canonical(ctx.catalog, raw);
         if xdstp::is_glob(ctx.catalog.text(name)) && self.subscribed.names.contains(name) {
             let text = ctx.catalog.text(name).to_owned();
-            let entries = self.sent.slots(ctx.catalog).into_iter();
-            let members = entries.filter(|(member, entry)| {
+            for (member, entry) in self.sent.entries(ctx.catalog) {
                 let has_been_sent = entry.is_present() || entry.state == Presence::Again;
-                has_been_sent && xdstp::glob_matches(&text, ctx.catalog.text(*member))
-            });
-            for (member, _) in members.collect::<Vec<_>>() {
-                self.remove(ctx, member, order, removed);
+                if has_been_sent && xdstp::glob_matches(&text, ctx.catalog.text(member)) {
+                    self.remove(ctx, member, order, removed);
+                }
             }
         }
         let entry = self.sent.get(ctx.catalog, name);
@@ -458,36 +459,30 @@ impl Track {
         if !self.had_absent && !has_late {
             return;
         }
-        let absent_by = |catalog: &Catalog, name: Sym| match self.sent.get(catalog, name)?.state {
-            Presence::Absent(by) => Some(by),
-            _ => None,
-        };
-        let overdue = |name: Sym| {
-            let request = self.waiting.get(name).filter(|request| request.is_owed())?;
-            if self.owed_again(name, self.sent.get(ctx.catalog, name).as_ref()).is_some() {
-                return None;
+        for id in list.blobs() {
+            if hollow(ctx.catalog, *id) {
+                continue;
             }
-            is_late(request.since).then_some(AbsentBy::Timer)
-        };
-        let appearance = |id: &BlobId| {
             let name = key(ctx.catalog, *id);
-            let by = absent_by(ctx.catalog, name).or_else(|| overdue(name))?;
-            (!hollow(ctx.catalog, *id)).then_some((by, name))
-        };
-        let appeared: Vec<_> = list.blobs().iter().filter_map(appearance).collect();
-        for (by, name) in appeared {
-            ctx.events.add(EventKind::CameIntoExistence(by), name);
+            let entry = self.sent.get(ctx.catalog, name);
+            if let Some(ResourceEntry { state: Presence::Absent(by), .. }) = entry {
+                ctx.events.add(EventKind::CameIntoExistence(by), name);
+            } else if let Some(request) = self.waiting.get(name)
+                && request.is_owed()
+                && is_late(request.since)
+                && self.owed_again(name, entry.as_ref()).is_none()
+            {
+                ctx.events.add(EventKind::CameIntoExistence(AbsentBy::Timer), name);
+            }
         }
     }
 
     /// Records which names a response delivers, their aliases and times to live.
     fn delivered(&mut self, ctx: &mut Context<'_>, list: &List, change: &Change) {
-        if self.subscribed.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
-            let is_named = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
-            if !change.added.iter().all(is_named) {
-                // The server treats the request as a wildcard (docs/protocol.md#f-21).
-                self.subscribed.wildcard = Wildcard::Legacy;
-            }
+        let is_named = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
+        if self.subscribed.wildcard == Wildcard::Ambiguous && !change.added.iter().all(is_named) {
+            // The server treats the request as a wildcard (docs/protocol.md#f-21).
+            self.subscribed.wildcard = Wildcard::Legacy;
         }
         let waits_again =
             self.waiting.has_requested_again() || self.carried.owes_newer || self.carried.outdated.is_some();
@@ -520,6 +515,7 @@ impl Track {
         }
     }
 
+    /// Whether the client subscribes to the name directly, by an alias or by a glob.
     fn covers_by_name(&self, catalog: &Catalog, name: Sym) -> bool {
         self.names(catalog, name, self.sent.get(catalog, name).as_ref())
             || self.glob_of(catalog, name).is_some()
@@ -541,7 +537,7 @@ impl Track {
             if !self.waiting.is_empty() {
                 self.waiting.remove(name);
             }
-            for glob in self.subscription.globs.of(ctx.catalog, name) {
+            for glob in self.subscription.globs.with_member(ctx.catalog, name) {
                 self.waiting.remove(glob);
                 // The glob is not empty any more (docs/protocol.md#k-20).
                 self.sent.drop_ended(ctx.catalog, glob);
@@ -562,14 +558,15 @@ impl Track {
     }
 }
 
-/// Returns the text, or its start.
-fn shortened(text: &Arc<str>, most: usize) -> Arc<str> {
-    match text.floor_char_boundary(most) {
+/// Returns the text, or its first `max_bytes`.
+fn shortened(text: &Arc<str>, max_bytes: usize) -> Arc<str> {
+    match text.floor_char_boundary(max_bytes) {
         end if end < text.len() => Arc::from(&text[..end]),
         _ => text.clone(),
     }
 }
 
+/// Returns whether a response brings something new, repeats, or is a heartbeat.
 fn response_kind(
     push: &ResponseView<'_>,
     scope: ResponseScope,

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use xdscope_wire::SotwRequest;
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{Kind, Seq, Sym, Time, VersionInfo};
+use xdscope_wire::event::{Seq, Sym, Time, VersionInfo};
 
 use super::claims::MAX_LEFT_NAMES;
 use super::prior::Prior;
@@ -13,6 +13,7 @@ use crate::session::subscription::SubscribedNames;
 use crate::session::track::Track;
 use crate::session::{Context, RequestClass, Wildcard};
 
+/// The names of a request, and what decides how they change the subscription.
 #[derive(Clone, Copy)]
 struct SotwNames<'a> {
     request: &'a SotwRequest,
@@ -20,6 +21,26 @@ struct SotwNames<'a> {
     stale: bool,
     /// Whether the request is known to be the first of the track.
     starts: bool,
+}
+
+/// The first request of a track, as seen by a client that had an earlier stream.
+#[derive(Clone, Copy)]
+struct FirstSotw<'a> {
+    request: &'a SotwRequest,
+    /// Whether the request is known to be the first of the track.
+    starts: bool,
+    /// Whether the request states the version of resources that the client has from an earlier
+    /// stream.
+    claims: bool,
+}
+
+/// Debts of the server to a client that continues an earlier stream.
+#[derive(Default)]
+struct Inherited {
+    /// Resources that the client has, and of which the server owes another version.
+    owed: SymSet,
+    /// Since when the client waits for resources that are still missing.
+    waiting: SymMap<(Time, Seq)>,
 }
 
 impl Track {
@@ -92,7 +113,8 @@ impl Track {
         let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = answer.verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
-        self.count_request(ctx, ((news && !stale) || self.polled, &outcome.added), outcome.kind);
+        let expects_response = (news && !stale) || self.polled;
+        self.count_request(ctx, expects_response, &outcome.added, outcome.kind);
         outcome
     }
 
@@ -134,7 +156,7 @@ impl Track {
         };
         let named = raw.iter().filter(|name| **name != ctx.star);
         let names: Vec<Sym> = named.map(|name| ctx.catalog.first_spelling(*name)).collect();
-        let subscribed = SubscribedNames { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
+        let subscribed = SubscribedNames { wildcard, names: NameSet::from_run(ctx.runs.intern(names)) };
         let old = std::mem::replace(&mut self.subscribed, subscribed);
         if self.subscribed != old {
             self.subscription.changed_at = ctx.at;
@@ -205,10 +227,11 @@ impl Track {
         // the request answers at the latest.
         let has_response = !request.version_info.is_empty() || !request.response_nonce.is_empty();
         name_request.has_resource = !starts && has_response;
-        let mut owed = SymSet::default();
-        let mut waiting = SymMap::default();
-        if let Some(prior) = prior.filter(|prior| !prior.has_unseen) {
-            (owed, waiting) = self.go_on(ctx, request, prior, (starts, claims));
+        let mut inherited = Inherited::default();
+        if let Some(prior) = prior
+            && !prior.has_unseen
+        {
+            inherited = self.continue_from(ctx, FirstSotw { request, starts, claims }, prior);
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
             name_request.has_resource = true;
@@ -222,83 +245,81 @@ impl Track {
         for name in self.subscribed.names.iter() {
             self.unrequested.remove(&name);
         }
-        // The server owes the newest version of what the client has at another one.
-        let is_outdated = self.carried.outdated.is_some();
-        let is_present = |name: &Sym| {
-            let entry = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            let is_older = |entry: ResourceEntry| entry.state == Presence::Kept && owed.contains(name);
-            !is_outdated && entry.is_some_and(|entry| !is_older(entry))
-        };
-        // A name that may have been requested before is not requested again.
-        let is_removed = |name: &Sym| {
-            let entry = self.sent.get(ctx.catalog, *name);
-            !starts && entry.is_some_and(|entry| entry.state == Presence::Removed)
-        };
-        let is_waited = |name: &Sym| !is_present(name) && !is_removed(name);
-        let waited: Vec<Sym> = match self.sent.count() {
-            0 if starts => self.subscribed.names.iter().collect(),
-            _ => self.subscribed.names.iter().filter(is_waited).collect(),
-        };
-        self.wait_for_first(ctx, waited, name_request, &waiting);
+        let is_waited = |name: &Sym| !self.is_settled_at_start(ctx.catalog, *name, starts, &inherited.owed);
+        let waited: Vec<Sym> = self.subscribed.names.iter().filter(is_waited).collect();
+        self.wait_for_first(ctx, waited, name_request, &inherited.waiting);
     }
 
-    /// Goes on with the resources of the previous stream. Returns those of which the server owes
-    /// another version, and since when the client waits for those that are missing.
-    fn go_on(
-        &mut self,
-        ctx: &mut Context<'_>,
-        request: &SotwRequest,
-        mut prior: Prior,
-        (starts, claims): (bool, bool),
-    ) -> (SymSet, SymMap<(Time, Seq)>) {
-        let is_refused = claims && prior.claims_refused;
-        let mut owed = SymSet::default();
-        let mut waiting = SymMap::default();
+    /// Whether the client need not wait for a name of its first request.
+    ///
+    /// `owed`: resources that the client has, and of which the server owes another version.
+    fn is_settled_at_start(&self, catalog: &Catalog, name: Sym, starts: bool, owed: &SymSet) -> bool {
+        let Some(entry) = self.sent.get(catalog, name) else { return false };
+        if entry.is_present() {
+            // The server owes the newest version of what the client has at another one.
+            let is_older = entry.state == Presence::Kept && owed.contains(&name);
+            return self.carried.outdated.is_none() && !is_older;
+        }
+        // A name that may have been requested before is not requested again.
+        !starts && entry.state == Presence::Removed
+    }
+
+    /// Takes over the resources of the previous stream that the client still wants. Returns what
+    /// the server owes.
+    fn continue_from(&mut self, ctx: &mut Context<'_>, first: FirstSotw<'_>, mut prior: Prior) -> Inherited {
+        let FirstSotw { request, starts, claims } = first;
+        let version = &request.version_info;
+        let mut inherited = Inherited::default();
         if prior.is_continued(ctx) {
-            waiting = std::mem::take(&mut prior.waiting);
+            inherited.waiting = std::mem::take(&mut prior.waiting);
         }
         // The server may ignore a stray answer, and what it owes is not known.
-        let is_open = is_refused || self.carried.stray.is_some();
+        let is_open = (claims && prior.claims_refused) || self.carried.stray.is_some();
         let is_stated = starts && claims && !is_open;
-        let is_behind = is_stated && prior.is_behind(&request.version_info);
-        let is_outdated = is_stated && prior.is_outdated(&request.version_info);
-        let is_empty = is_stated && prior.is_empty_at(&request.version_info);
-        let known = if is_stated { prior.at_version(&request.version_info) } else { &prior.accepted };
+        let known = if is_stated { prior.at_version(version) } else { &prior.accepted };
         let kept = self.kept_of(ctx, known, &prior);
-        self.leave_behind(ctx, known, kept.count(), (claims, &prior));
-        if claims && !is_outdated {
+        self.leave_behind(ctx, known, kept.count(), claims, &prior);
+        if !claims {
+            return inherited;
+        }
+        let is_outdated = is_stated && prior.is_outdated(version);
+        if !is_outdated {
             self.carried.refusals = prior.refusals.of_names(|name| {
                 let entry = prior.sent.get(ctx.catalog, name);
                 self.covers(ctx.catalog, name, entry.as_ref())
             });
         }
-        if claims {
-            // A response with full state replaces all resources (docs/protocol.md#e-44).
-            let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
-            let kept = match is_outdated {
-                true => self.claim_version(ctx, request, &kept),
-                false => with_applied(ctx.catalog, kept, &prior),
-            };
-            let owes_all = is_outdated || (is_behind && prior.owes_all);
-            if (kept.count() > 0 || is_empty || is_open) && !owes_all {
-                self.subscription.wildcard_asked = None;
-                self.carried.is_empty = is_empty;
-            }
-            if is_behind {
-                owed = prior.owed.clone();
-            }
-            self.count_owed(ctx.catalog, &kept, (&owed, owes_all));
-            let sent = match is_refused {
-                _ if is_replaced => ResourceSet::default(),
-                // The server does not send again what the client states to have.
-                true => self.kept_of(ctx, &prior.sent, &prior),
-                false => kept.clone(),
-            };
-            self.bring(ctx, sent, kept);
-            self.carry_ttls(ctx, &prior);
-            self.bring_warming(ctx, &prior);
+        let kept = if is_outdated {
+            self.claim_version(ctx, version, &kept)
+        } else {
+            with_applied(ctx.catalog, kept, &prior)
+        };
+        let is_behind = is_stated && prior.is_behind(version);
+        if is_behind {
+            inherited.owed = prior.owed.clone();
         }
-        (owed, waiting)
+        let owes_all = is_outdated || (is_behind && prior.owes_all);
+        let is_empty = is_stated && prior.is_empty_at(version);
+        if !owes_all && (kept.count() > 0 || is_empty || is_open) {
+            self.subscription.wildcard_asked = None;
+            self.carried.is_empty = is_empty;
+        }
+        let owed = if owes_all { None } else { Some(&inherited.owed) };
+        self.count_owed(ctx.catalog, &kept, owed);
+        // A response with full state replaces all resources (docs/protocol.md#e-44).
+        let is_replaced = self.responses.next() > 0 && self.is_of_full_state();
+        let sent = if is_replaced {
+            ResourceSet::default()
+        } else if prior.claims_refused {
+            // The server does not send again what the client states to have.
+            self.kept_of(ctx, &prior.sent, &prior)
+        } else {
+            kept.clone()
+        };
+        self.bring(ctx, sent, kept);
+        self.carry_ttls(ctx, &prior);
+        self.bring_warming(ctx, &prior);
+        inherited
     }
 
     /// Takes over the version in force of the stream before, if that is not the one that the first
@@ -317,33 +338,33 @@ impl Track {
     fn claim_version(
         &mut self,
         ctx: &mut Context<'_>,
-        request: &SotwRequest,
+        version: &VersionInfo,
         kept: &ResourceSet,
     ) -> ResourceSet {
-        let version = ctx.catalog.intern(request.version_info.as_str());
+        let version = ctx.catalog.intern(version.as_str());
         self.carried.outdated = Some(version);
         let mut claimed = ResourceSet::default();
-        for (name, _) in &kept.slots(ctx.catalog) {
+        for (name, _) in &kept.entries(ctx.catalog) {
             let entry = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
             claimed.put(ctx.catalog, *name, entry);
         }
         claimed
     }
 
-    /// Counts the resources that the client has and of which the server owes a newer version.
-    fn count_owed(&mut self, catalog: &Catalog, kept: &ResourceSet, (owed, all): (&SymSet, bool)) {
-        // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
-        let has_names_only = !self.is_of_full_state();
-        let is_named = |name: &Sym| kept.is_present(catalog, *name);
-        let count = match all {
-            true if has_names_only => self.subscribed.names.iter().filter(is_named).count(),
-            true => kept.count(),
-            false => owed.iter().filter(|name| kept.is_present(catalog, **name)).count(),
+    /// Counts the resources that the client has and of which the server owes a newer version:
+    /// those with an owed name, or all.
+    fn count_owed(&mut self, catalog: &Catalog, kept: &ResourceSet, owed: Option<&SymSet>) {
+        let is_kept = |name: &Sym| kept.is_present(catalog, *name);
+        let count = match owed {
+            Some(owed) => owed.iter().copied().filter(is_kept).count(),
+            None if self.is_of_full_state() => kept.count(),
+            // A server need not answer a wildcard for most types (docs/protocol.md#l-07).
+            None => self.subscribed.names.iter().filter(is_kept).count(),
         };
         self.carried.owes(count);
     }
 
-    /// SotW: returns those of the resources of the stream before that the client goes on with.
+    /// SotW: returns those of the resources of the stream before that the client continues with.
     fn kept_of(&self, ctx: &mut Context<'_>, known: &ResourceSet, prior: &Prior) -> ResourceSet {
         let (at, timed) = (ctx.at, ctx.timed);
         let is_lost = |name| (timed && prior.is_expired(name, at)) || prior.unrequested.contains(&name);
@@ -360,7 +381,8 @@ impl Track {
         ctx: &Context<'_>,
         known: &ResourceSet,
         kept: usize,
-        (claims, prior): (bool, &Prior),
+        claims: bool,
+        prior: &Prior,
     ) {
         if !claims && prior.ended.is_none() {
             return;
@@ -370,10 +392,14 @@ impl Track {
         let left = had.saturating_sub(kept) as u64;
         self.carried.had(had as u64, left, claims);
         if left > 0 {
-            let entries = known.slots(ctx.catalog).into_iter();
-            let left = entries
-                .filter(|(name, entry)| entry.is_present() && !self.covers(ctx.catalog, *name, Some(entry)));
-            self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();
+            let mut names = Vec::new();
+            for (name, entry) in known.present_entries(ctx.catalog) {
+                if !self.covers(ctx.catalog, name, Some(&entry)) {
+                    names.push(name);
+                }
+            }
+            names.truncate(MAX_LEFT_NAMES);
+            self.carried.left = names.into();
         }
     }
 

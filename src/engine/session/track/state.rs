@@ -119,25 +119,28 @@ impl Track {
 
     /// Whether the server owes another version of a resource that the client has from an earlier
     /// stream (docs/protocol.md#f-17).
-    pub(crate) fn is_owed_anew(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
+    pub(crate) fn owes_newer_version(&self, name: Sym, entry: Option<&ResourceEntry>) -> bool {
         if !self.carried.owes_newer || entry.is_none_or(|entry| entry.state != Presence::Kept) {
             return false;
         }
-        self.waiting.get(name).map_or_else(|| self.owes_all_anew(), |request| !request.has_resource)
+        match self.waiting.get(name) {
+            Some(request) => !request.has_resource,
+            None => self.owes_all_newer(),
+        }
     }
 
     /// SotW: whether the server owes all resources of a type, of which the client has some at
     /// another version.
-    pub(crate) fn owes_all_anew(&self) -> bool {
+    pub(crate) fn owes_all_newer(&self) -> bool {
         self.carried.owes_newer && self.carried.claims.is_empty() && self.wildcard_owed().is_some()
     }
 
     /// Counts the names that the server owes.
     pub(crate) fn owed(&self, catalog: &Catalog, now: Time, limits: Limits) -> Owed {
-        let has_older = |name: Sym| self.is_owed_anew(name, self.sent.get(catalog, name).as_ref());
+        let has_older = |name: Sym| self.owes_newer_version(name, self.sent.get(catalog, name).as_ref());
         let is_late = |request: &NameRequest| limits.is_late(request.since, now);
         let mut owed = self.waiting.count_owed(&is_late, self.carried.owes_newer.then_some(&has_older));
-        if self.owes_all_anew() {
+        if self.owes_all_newer() {
             owed.again = self.names_owed_again(catalog).len() as u64;
         }
         owed
@@ -148,23 +151,30 @@ impl Track {
         if !self.waiting.has_requested_again() && !self.carried.owes_newer {
             return Vec::new();
         }
-        let is_again = |name: &Sym| self.owed_again(*name, self.sent.get(catalog, *name).as_ref()).is_some();
-        match self.owes_all_anew() {
-            true => self.sent.slots(catalog).iter().map(|(name, _)| *name).filter(is_again).collect(),
-            false => self.waiting.iter().map(|(name, _)| name).filter(is_again).collect(),
-        }
+        let mut names: Vec<Sym> = match self.owes_all_newer() {
+            true => self.sent.entries(catalog).iter().map(|(name, _)| *name).collect(),
+            false => self.waiting.iter().map(|(name, _)| name).collect(),
+        };
+        names.retain(|name| self.owed_again(*name, self.sent.get(catalog, *name).as_ref()).is_some());
+        names
     }
 
     /// Returns what the server owes of a resource that the client has.
     pub(crate) fn owed_again(&self, name: Sym, entry: Option<&ResourceEntry>) -> Option<OwedAgain> {
         let request = self.waiting.get(name).filter(NameRequest::is_owed);
-        if self.is_owed_anew(name, entry) {
-            let all = self.wildcard_owed().map(|wildcard| wildcard.since);
-            let since = request.map(|request| request.since).or(all)?;
+        if self.owes_newer_version(name, entry) {
+            let since = match request {
+                Some(request) => request.since,
+                None => self.wildcard_owed()?.since,
+            };
             return Some(OwedAgain { is_newer: true, is_removal: self.carried.is_removal_owed(name), since });
         }
-        let request = request.filter(|request| request.is_resend)?;
-        Some(OwedAgain { is_newer: false, is_removal: false, since: request.since })
+        match request {
+            Some(request) if request.is_resend => {
+                Some(OwedAgain { is_newer: false, is_removal: false, since: request.since })
+            }
+            _ => None,
+        }
     }
 
     /// Returns the state of a resource at `now`.
@@ -176,69 +186,92 @@ impl Track {
         now: Time,
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
-        let request = self.waiting.get(name);
-        if name == Sym::EMPTY && entry.is_none() {
-            return (ResourceState::Absent, None);
-        }
-        // Nothing is waited for once the stream has ended.
-        let ended = self.lifetime.clock(now);
-        let owed_since = |since: Time| {
-            if limits.is_late(since, ended) {
-                (ResourceState::Absent, Some(AbsentBy::Timer))
-            } else {
-                (ResourceState::Waiting, None)
-            }
-        };
-        let is_unclassified = || self.subscription.unclassified.contains_key(&name);
-        let waiting = || match request {
-            None if is_unclassified() => (ResourceState::Released, None),
-            Some(request) if request.is_malformed => (ResourceState::Absent, None),
-            Some(request) if request.has_resource && entry.is_none() => {
-                // A glob has no entry of its own: its members do.
-                let is_glob = request.is_resend && self.subscription.globs.contains(catalog, name);
-                (if is_glob { ResourceState::Present } else { ResourceState::Kept }, None)
-            }
-            Some(request) if !request.is_served => owed_since(request.since),
-            _ => (ResourceState::Waiting, None),
-        };
-        let answered = request.is_none() && self.subscription.globs.contains(catalog, name);
         let Some(entry) = entry else {
-            // The members of a glob answer it (docs/protocol.md#k-19).
-            return if answered { (ResourceState::Present, None) } else { waiting() };
+            return self.state_without_entry(catalog, name, now, limits);
         };
         let state = match entry.state {
-            Presence::Again => return waiting(),
+            Presence::Again => return self.requested_state(name, now, limits),
             Presence::Absent(by) if self.names(catalog, name, Some(entry)) => {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
             }
             Presence::Absent(by) if self.covers(catalog, name, Some(entry)) => {
+                if self.subscribed.wildcard != Wildcard::Unknown {
+                    return (ResourceState::Absent, Some(by));
+                }
                 // The client may have had it before the first message that is known.
-                let is_sure = self.subscribed.wildcard != Wildcard::Unknown;
-                return if is_sure {
-                    (ResourceState::Absent, Some(by))
-                } else {
-                    (ResourceState::Removed, None)
-                };
+                ResourceState::Removed
             }
             Presence::Absent(_) => ResourceState::Released,
             Presence::Removed => ResourceState::Removed,
             Presence::Expired => ResourceState::Expired,
             Presence::Released => ResourceState::Released,
-            Presence::Present | Presence::Kept => {
-                let over = self.ttl.is_over(name, self.lifetime.ttl_clock(now));
-                let redirects =
-                    entry.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
-                match entry.state {
-                    _ if self.is_given_up(catalog, name, entry) => ResourceState::Released,
-                    _ if over && limits.timed => ResourceState::Expired,
-                    _ if redirects => ResourceState::Redirected,
-                    Presence::Kept => ResourceState::Kept,
-                    _ => ResourceState::Present,
-                }
-            }
+            Presence::Present | Presence::Kept => self.present_state(catalog, name, entry, now, limits),
         };
         (state, None)
+    }
+
+    /// Returns the state of a resource that the server has sent, or the client had before.
+    fn present_state(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        entry: &ResourceEntry,
+        now: Time,
+        limits: Limits,
+    ) -> ResourceState {
+        let redirects = entry.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
+        if self.is_given_up(catalog, name, entry) {
+            ResourceState::Released
+        } else if limits.timed && self.ttl.is_over(name, self.lifetime.ttl_clock(now)) {
+            ResourceState::Expired
+        } else if redirects {
+            ResourceState::Redirected
+        } else if entry.state == Presence::Kept {
+            ResourceState::Kept
+        } else {
+            ResourceState::Present
+        }
+    }
+
+    /// Returns the state of a name for which the server has sent nothing.
+    fn state_without_entry(
+        &self,
+        catalog: &Catalog,
+        name: Sym,
+        now: Time,
+        limits: Limits,
+    ) -> (ResourceState, Option<AbsentBy>) {
+        if name == Sym::EMPTY {
+            return (ResourceState::Absent, None);
+        }
+        let is_glob = self.subscription.globs.contains(catalog, name);
+        match self.waiting.get(name) {
+            // The members of a glob answer it (docs/protocol.md#k-19).
+            None if is_glob => (ResourceState::Present, None),
+            Some(request) if request.has_resource && !request.is_malformed => {
+                // A glob has no entry of its own: its members do.
+                let has_members = request.is_resend && is_glob;
+                (if has_members { ResourceState::Present } else { ResourceState::Kept }, None)
+            }
+            _ => self.requested_state(name, now, limits),
+        }
+    }
+
+    /// Returns the state of a resource that the client has requested, and does not have.
+    fn requested_state(&self, name: Sym, now: Time, limits: Limits) -> (ResourceState, Option<AbsentBy>) {
+        let Some(request) = self.waiting.get(name) else {
+            let is_unclassified = self.subscription.unclassified.contains_key(&name);
+            return (if is_unclassified { ResourceState::Released } else { ResourceState::Waiting }, None);
+        };
+        if request.is_malformed {
+            return (ResourceState::Absent, None);
+        }
+        // Nothing is waited for once the stream has ended.
+        if !request.is_served && limits.is_late(request.since, self.lifetime.clock(now)) {
+            return (ResourceState::Absent, Some(AbsentBy::Timer));
+        }
+        (ResourceState::Waiting, None)
     }
 
     /// Whether the client has ended its subscription to a resource, so that nobody refreshes it.
@@ -248,8 +281,8 @@ impl Track {
 
     /// Whether a subscribed glob has a member.
     pub(crate) fn has_members(&self, catalog: &Catalog, glob: Sym) -> bool {
-        let entries = self.sent.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present());
-        entries.into_iter().any(|(name, _)| self.subscription.globs.of(catalog, name).contains(&glob))
+        let mut present = self.sent.present_entries(catalog);
+        present.any(|(name, _)| self.subscription.globs.with_member(catalog, name).contains(&glob))
     }
 
     /// Returns why a resource is on the track.
@@ -283,19 +316,25 @@ impl Track {
         self.unrequested.contains(&name) && self.origin(catalog, name, Some(entry)) == Origin::Unrequested
     }
 
+    /// Counts the resources that the client has from before the first message that is known.
+    fn count_claimed(&self, catalog: &Catalog) -> usize {
+        if !self.waiting.has_requested_again() {
+            return 0;
+        }
+        let mut claimed = 0;
+        for (name, request) in self.waiting.iter() {
+            let is_glob = request.is_resend && self.subscription.globs.contains(catalog, name);
+            if request.has_resource && !is_glob && self.sent.get(catalog, name).is_none() {
+                claimed += 1;
+            }
+        }
+        claimed
+    }
+
     /// Returns the number of resources that the client has and wants: not removed, released,
     /// expired or ignored.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
-        let claimed = match self.waiting.has_requested_again() {
-            true => {
-                let is_glob = |name| self.subscription.globs.contains(catalog, name);
-                let is_bare = |(name, request): &(Sym, &NameRequest)| {
-                    self.sent.get(catalog, *name).is_none() && !(request.is_resend && is_glob(*name))
-                };
-                self.waiting.iter().filter(is_bare).filter(|(_, request)| request.has_resource).count()
-            }
-            false => 0,
-        };
+        let claimed = self.count_claimed(catalog);
         let has_all = self.aliases.is_empty() && self.unrequested.is_empty();
         if self.ttl.deadlines.is_empty() && has_all && !self.subscription.has_released {
             return (self.sent.count() + claimed) as u64;
@@ -308,13 +347,13 @@ impl Track {
         if let Some((_, count)) = known {
             return count;
         }
-        let ended = |name: Sym, entry: &ResourceEntry| {
+        let has_ended = |name: Sym, entry: &ResourceEntry| {
             let (state, _) = self.resource_state(catalog, name, Some(entry), now, limits);
             matches!(state, ResourceState::Released | ResourceState::Expired)
                 || self.is_ignored(catalog, name, entry)
         };
-        let entries = self.sent.slots(catalog).into_iter();
-        let present = entries.filter(|(name, entry)| entry.is_present() && !ended(*name, entry)).count();
+        let entries = self.sent.present_entries(catalog);
+        let present = entries.filter(|(name, entry)| !has_ended(*name, entry)).count();
         let count = (present + claimed) as u64;
         self.counts.present.set((messages, count));
         count

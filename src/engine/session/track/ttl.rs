@@ -144,7 +144,8 @@ impl TimesToLive {
 }
 
 impl Track {
-    /// Marks resources as expired whose time to live is over, unless the client has given them up.
+    /// Marks resources as expired whose time to live has ended, unless the client has given them
+    /// up.
     pub(super) fn expire(&mut self, ctx: &mut Context<'_>) {
         let over = if ctx.timed { self.ttl.expired_before(ctx.at) } else { Vec::new() };
         for name in over {

@@ -13,7 +13,7 @@ use crate::session::outcome::{Ambiguity, RequestOutcome};
 use crate::session::track::answer_verdict::{Answer, Verdict};
 use crate::session::{Context, NackFact, RefusedVersion};
 use xdscope_wire::ErrorDetail;
-use xdscope_wire::content::{BlobId, Catalog};
+use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{Code, Kind, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
@@ -90,6 +90,18 @@ pub(crate) struct OpenNack {
     is_given_up: bool,
 }
 
+impl OpenNack {
+    /// Returns these NACKs and a later one as one.
+    fn merged(self, later: OpenNack) -> OpenNack {
+        OpenNack {
+            order: self.order.max(later.order),
+            since: self.since,
+            times: self.times + later.times,
+            ..later
+        }
+    }
+}
+
 /// NACKs of one content on streams of a client one after another, up to the end of the newest.
 #[derive(Clone, Debug)]
 pub(crate) struct EarlierNacks {
@@ -112,6 +124,7 @@ impl Verdicts {
         percentiles(self.latencies.iter().copied().collect())
     }
 
+    /// Adds a NACK, and forgets the oldest beyond the limit.
     fn note_nack(&mut self, nack: NackFact) {
         self.nack_count += 1;
         if self.nacks.len() == MAX_NACKS {
@@ -124,12 +137,7 @@ impl Verdicts {
     /// refused resources.
     pub(crate) fn open_nack(&self) -> Option<OpenNack> {
         let open = self.open_nacks.iter().copied().filter(|open| !open.is_given_up);
-        open.reduce(|a, b| OpenNack {
-            order: a.order.max(b.order),
-            since: a.since,
-            times: a.times + b.times,
-            ..b
-        })
+        open.reduce(OpenNack::merged)
     }
 
     /// The NACKs without an ACK of a later response, and those of the content on earlier streams of
@@ -146,7 +154,7 @@ impl Verdicts {
         })
     }
 
-    /// Returns the NACKs that a later stream of the client goes on with.
+    /// Returns the NACKs that a later stream of the client continues with.
     pub(in crate::session) fn at_end(&self) -> Option<EarlierNacks> {
         let Some(refusal) = self.refusal() else {
             return if self.in_force.is_none() { self.earlier.clone() } else { None };
@@ -169,7 +177,8 @@ impl Verdicts {
 
     /// Returns a NACK by its number, if it is kept.
     pub(crate) fn nack(&self, n: Seq) -> Option<&NackFact> {
-        self.nacks.binary_search_by_key(&n, |nack| nack.n).ok().and_then(|at| self.nacks.get(at))
+        let index = self.nacks.binary_search_by_key(&n, |nack| nack.n).ok()?;
+        self.nacks.get(index)
     }
 
     /// Whether a request was a NACK by version, until the response had another verdict.
@@ -185,13 +194,16 @@ impl Verdicts {
         }
     }
 
-    fn add_open_nack(&mut self, order: Order, (n, at): (Seq, Time), has_names: bool) {
+    /// Adds a NACK of a response, unless the client has accepted a later one. Beyond the limit,
+    /// merges the two oldest.
+    fn add_open_nack(&mut self, order: Order, n: Seq, at: Time, has_names: bool) {
+        if self.newest_ack.is_some_and(|ack| ack >= order) {
+            return;
+        }
         if self.open_nacks.len() == MAX_NACKS
-            && let Some([a, b]) = self.open_nacks.get(..2).and_then(|two| <[OpenNack; 2]>::try_from(two).ok())
+            && let [first, second, ..] = self.open_nacks[..]
         {
-            let order = a.order.max(b.order);
-            let merged = OpenNack { order, since: a.since, times: a.times + b.times, ..b };
-            self.open_nacks.splice(..2, [merged]);
+            self.open_nacks.splice(..2, [first.merged(second)]);
         }
         let is_given_up = false;
         self.open_nacks.push(OpenNack { order, n, at, since: at, times: 1, has_names, is_given_up });
@@ -200,8 +212,10 @@ impl Verdicts {
     /// Takes back a NACK by version, whose response the client accepts or refuses explicitly.
     fn retract(&mut self, response: Seq) {
         let is_retracted = |nack: &NackFact| nack.implied && nack.refused == Some(response);
-        if let Some(at) = self.nacks.iter().rposition(is_retracted) {
-            self.taken_back.extend(self.nacks.remove(at).map(|nack| nack.n));
+        if let Some(index) = self.nacks.iter().rposition(is_retracted)
+            && let Some(nack) = self.nacks.remove(index)
+        {
+            self.taken_back.insert(nack.n);
         }
         if self.taken_back.len() > MAX_NACKS {
             self.taken_back.pop_first();
@@ -212,14 +226,12 @@ impl Verdicts {
 
 /// Returns the first resources of a delta response with their versions.
 fn versions(ctx: &Context<'_>, body: &Body) -> Vec<RefusedVersion> {
-    let own = |id: &BlobId| ctx.catalog.entry(*id).version;
-    let own = body.list.blobs().iter().filter(|id| own(id) != Sym::EMPTY).take(MAX_REFUSED_VERSIONS);
     let text = |name: Sym| Arc::from(ctx.catalog.text(name));
-    let version = |id: &BlobId| {
-        let entry = ctx.catalog.entry(*id);
-        RefusedVersion { name: text(entry.name), version: text(entry.version) }
-    };
-    own.map(version).collect()
+    let entries = body.list.blobs().iter().map(|id| ctx.catalog.entry(*id));
+    let with_version = entries.filter(|entry| entry.version != Sym::EMPTY).take(MAX_REFUSED_VERSIONS);
+    with_version
+        .map(|entry| RefusedVersion { name: text(entry.name), version: text(entry.version) })
+        .collect()
 }
 
 impl Track {
@@ -237,13 +249,10 @@ impl Track {
             (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
-                if let (Verdict::Ack, Some(Ambiguity::OtherResponse(other))) =
-                    (answer.verdict, answer.ambiguous)
-                {
+                let Some(Ambiguity::OtherResponse(other)) = answer.ambiguous else { return };
+                if answer.verdict == Verdict::Ack {
                     self.verdicts.may_be_accepted = Some(other);
-                }
-                if let (Verdict::Nack, Some(Ambiguity::OtherResponse(other))) =
-                    (answer.verdict, answer.ambiguous)
+                } else if answer.verdict == Verdict::Nack
                     && let Some(nack) = self.verdicts.nacks.back_mut()
                 {
                     nack.may_refuse = Some(other);
@@ -263,8 +272,7 @@ impl Track {
         implied: bool,
     ) {
         let Some(response) = self.responses.get(order) else { return };
-        let latency = ctx.at.since(response.at);
-        let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
+        let (seq, latency) = (response.seq, ctx.at.since(response.at));
         if self.verdicts.latencies.len() == MAX_LATENCIES {
             self.verdicts.latencies.pop_front();
         }
@@ -276,15 +284,22 @@ impl Track {
             if self.kind == Some(Kind::Cds) && !self.polled && latency >= WITHHELD {
                 self.warming.give_up(seq);
             }
-            return self.apply_ack(ctx, order);
+            self.apply_ack(ctx, order);
+        } else {
+            self.apply_nack(ctx, order, nack, implied);
         }
-        if self.responses.get(order).is_some_and(|response| response.status == Status::NackedByVersion) {
+    }
+
+    /// Handles the NACK of a response. `nack` has the error, `implied` marks a NACK by version.
+    fn apply_nack(&mut self, ctx: &mut Context<'_>, order: Order, nack: Option<&ErrorDetail>, implied: bool) {
+        let Some(response) = self.responses.get(order) else { return };
+        let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
+        if response.status == Status::NackedByVersion {
             // The error makes the refusal by version explicit.
             self.verdicts.retract(seq);
             self.verdicts.open_nacks.retain(|open| open.order != order);
         }
-        let body = self.responses.get(order).and_then(|response| response.body.as_ref());
-        let is_sotw = body.is_some_and(|body| body.version != Sym::EMPTY);
+        let is_sotw = response.body.as_ref().is_some_and(|body| body.version != Sym::EMPTY);
         // A SotW client restarts the timers before the verdict (docs/protocol.md#g-02).
         if is_sotw {
             self.ttl.confirm(order, &self.responses)
@@ -324,9 +339,7 @@ impl Track {
             keeps: None,
             resources,
         });
-        if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
-            self.verdicts.add_open_nack(order, (ctx.seq, ctx.at), has_names);
-        }
+        self.verdicts.add_open_nack(order, ctx.seq, ctx.at, has_names);
     }
 
     /// Ends refusals of names that the client has given up. `removed` are names that the request
@@ -343,13 +356,17 @@ impl Track {
             names.extend(self.refused.names().chain(self.refused.removed_names()).chain(earlier));
         }
         names.retain(|name| !self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref()));
-        names.iter().for_each(|name| self.carried.refusals.forget(*name));
-        let forgotten = names.into_iter().filter(|name| self.refused.forget(*name)).count();
-        if forgotten > 0 {
+        let mut has_forgotten = false;
+        for name in names {
+            self.carried.refusals.forget(name);
+            has_forgotten |= self.refused.forget(name);
+        }
+        if has_forgotten {
             self.verdicts.give_up_names(self.refused.newest_unused());
         }
     }
 
+    /// Handles the ACK of a response.
     fn apply_ack(&mut self, ctx: &mut Context<'_>, order: Order) {
         let Some(response) = self.responses.get(order) else { return };
         let (seq, version) = (response.seq, response.version.clone());
@@ -400,20 +417,20 @@ impl Track {
             resources: Vec::new(),
         });
         // The refused response was sent before the first one that is recorded since the gap.
-        if self.verdicts.newest_ack.is_none_or(|ack| ack < self.completeness.last_gap) {
-            self.verdicts.add_open_nack(self.completeness.last_gap, (ctx.seq, ctx.at), false);
-        }
+        let has_names = false;
+        self.verdicts.add_open_nack(self.completeness.last_gap, ctx.seq, ctx.at, has_names);
     }
 
     /// Adds the resources of an accepted response. `is_newest`: no later response was accepted
     /// before, so that nothing in the response is outdated (docs/protocol.md#f-34).
     fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order, is_newest: bool) {
         let incoming = IncomingResponse { list: &body.list, version: body.version, order };
-        if is_all_hollow(ctx.catalog, &body.list) {
-        } else if is_newest {
-            self.accepted.accept(ctx.catalog, &self.sent, incoming, body.full);
-        } else {
-            self.accepted.accept_late(ctx.catalog, incoming);
+        if !is_all_hollow(ctx.catalog, &body.list) {
+            if is_newest {
+                self.accepted.accept(ctx.catalog, &self.sent, incoming, body.full);
+            } else {
+                self.accepted.accept_late(ctx.catalog, incoming);
+            }
         }
         let has_earlier = self.responses.has_pending_before(order);
         for name in &body.removed {
@@ -448,10 +465,10 @@ fn percentiles(mut all: Vec<u32>) -> Option<(f64, f64)> {
         return None;
     }
     // Selection is enough for two percentiles: no need to sort.
-    let mut at = |percent: usize| {
+    let mut percentile = |percent: usize| {
         let rank = (all.len() * percent).div_ceil(100).max(1);
         let (_, micros, _) = all.select_nth_unstable(rank - 1);
         f64::from(*micros) / 1000.0
     };
-    Some((at(50), at(99)))
+    Some((percentile(50), percentile(99)))
 }

@@ -78,8 +78,8 @@ impl WarmingBatches {
         self.earlier.get(&name).copied()
     }
 
-    /// Notes the content that the client uses until the update of a resource has warmed. A resource
-    /// that warms already goes on with what it has, if anything.
+    /// Notes the content that the client uses until the update of a resource has warmed. A
+    /// resource that warms already continues with what it has, if anything.
     pub(crate) fn note_earlier(&mut self, name: Sym, in_force: BlobId) {
         if !self.counts.contains_key(&name) {
             self.earlier.insert(name, in_force);
@@ -99,15 +99,16 @@ impl WarmingBatches {
         }
     }
 
-    /// Drops the names that `is_over` accepts from the batches of some responses.
-    fn drop_names(&mut self, is_of: impl Fn(Seq) -> bool, is_over: impl Fn(Sym) -> bool) {
+    /// Drops the names that `is_over` accepts, in the response of a batch, from all batches.
+    fn drop_names(&mut self, is_over: impl Fn(Seq, Sym) -> bool) {
         let mut dropped = Vec::new();
-        for batch in self.batches.iter_mut().filter(|batch| is_of(batch.seq)) {
-            let before = dropped.len();
-            dropped.extend(batch.names().iter().copied().filter(|name| is_over(*name)));
-            if dropped.len() > before {
-                let rest = batch.names().iter().copied().filter(|name| !is_over(*name)).collect();
-                (batch.names, batch.from) = (rest, 0);
+        for batch in &mut self.batches {
+            let (over, rest): (Vec<Sym>, Vec<Sym>) =
+                batch.names().iter().partition(|name| is_over(batch.seq, **name));
+            if !over.is_empty() {
+                batch.names = rest.into();
+                batch.from = 0;
+                dropped.extend(over);
             }
         }
         self.batches.retain(|batch| !batch.names().is_empty());
@@ -138,37 +139,35 @@ impl WarmingBatches {
     /// Drops names from all batches.
     pub(crate) fn end_all(&mut self, names: &SymSet) {
         if names.iter().any(|name| self.counts.contains_key(name)) {
-            self.drop_names(|_| true, |name| names.contains(&name));
+            self.drop_names(|_, name| names.contains(&name));
         }
     }
 
     /// Drops a name from the batches of some responses.
     pub(crate) fn end(&mut self, name: Sym, responses: &[Seq]) {
         if self.counts.contains_key(&name) {
-            self.drop_names(|seq| responses.contains(&seq), |known| known == name);
+            self.drop_names(|response, known| known == name && responses.contains(&response));
         }
     }
 
     /// The client waits no longer for what the resources of the responses up to `last` need.
     pub(crate) fn give_up(&mut self, last: Seq) {
-        self.batches.iter_mut().filter(|batch| batch.seq <= last).for_each(|batch| batch.is_given_up = true);
+        for batch in &mut self.batches {
+            batch.is_given_up |= batch.seq <= last;
+        }
     }
 
     /// Adds the names of a batch of the stream before, which still warm. `before` are the batches
     /// of that stream.
-    pub(crate) fn go_on(
-        &mut self,
-        batch: &WarmingBatch,
-        names: Arc<[Sym]>,
-        (before, at): (&WarmingBatches, Time),
-    ) {
-        if !names.is_empty() {
-            let earlier = names.iter().filter_map(|name| Some((*name, before.earlier(*name)?)));
+    pub(crate) fn continue_batch(&mut self, batch: WarmingBatch, before: &WarmingBatches) {
+        if !batch.names().is_empty() {
+            let earlier = batch.names().iter().filter_map(|name| Some((*name, before.earlier(*name)?)));
             self.earlier.extend(earlier);
-            self.push(WarmingBatch { at, names, from: 0, ..*batch });
+            self.push(batch);
         }
     }
 
+    /// Adds a batch, and forgets the oldest beyond the limits.
     pub(crate) fn push(&mut self, batch: WarmingBatch) {
         for name in batch.names() {
             *self.counts.entry(*name).or_default() += 1;
@@ -185,7 +184,7 @@ impl WarmingBatches {
 
 /// The progress of the batches of a track.
 pub(crate) struct WarmingProgress {
-    /// The names that have warmed in the first batches; all of them for batches that are over.
+    /// Numbers of names that have warmed, for the first batches.
     pub(crate) warmed: Vec<usize>,
     /// Whether all batches were searched.
     pub(crate) is_sweep: bool,

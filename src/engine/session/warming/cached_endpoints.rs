@@ -1,5 +1,6 @@
-//! Endpoints with which an Envoy goes on if the server does not send them again after an update of
-//! their cluster (Envoy, version history of 1.28.0 and 1.32.0, `use_eds_cache_for_ads`).
+//! Endpoints with which an Envoy continues if the server does not send them again after an
+//! update of their cluster (Envoy, version history of 1.28.0 and 1.32.0,
+//! `use_eds_cache_for_ads`).
 
 use xdscope_wire::event::Sym;
 
@@ -13,8 +14,8 @@ use crate::session::track::Track;
 const FIRST_CACHING_VERSION: (u32, u32) = (1, 32);
 
 impl WarmingView<'_> {
-    /// Whether a cluster of a batch goes on with the endpoints that the client has, once the client
-    /// has waited for them until its timeout (docs/protocol.md#h-05).
+    /// Whether a cluster of a batch continues with the endpoints that the client has, once the
+    /// client has waited for them until its timeout (docs/protocol.md#h-05).
     ///
     /// An Envoy keeps endpoints of ADS streams only, SotW and delta, and forgets those of a cluster
     /// that is removed.

@@ -28,6 +28,7 @@ pub(crate) enum WarmingContent {
 }
 
 impl WarmingContent {
+    /// Returns the content, if the client may use it.
     pub(crate) fn blob(&self) -> Option<BlobId> {
         match self {
             WarmingContent::Used(entry) | WarmingContent::InDoubt(entry, _) => entry.blob,
@@ -36,8 +37,17 @@ impl WarmingContent {
     }
 }
 
+/// The parts of the engine with which the track of a response starts batches.
+pub(crate) struct WarmingContext<'a> {
+    pub(crate) catalog: &'a mut Catalog,
+    pub(crate) runs: &'a mut NameRuns,
+    pub(crate) needs: &'a Needs,
+    pub(crate) semantics: &'a DynSemantics,
+}
+
 impl Track {
-    /// Returns the content for which a resource warms since a response.
+    /// Returns the content for which a resource of a batch warms. `since` is the response of the
+    /// batch.
     pub(crate) fn warming_content(&self, catalog: &Catalog, since: Seq, name: Sym) -> WarmingContent {
         let in_force = || match self.in_force(catalog, name).filter(|entry| self.is_from(entry, since)) {
             Some(entry) => WarmingContent::Used(entry),
@@ -73,7 +83,7 @@ impl Track {
         refusal.is_certain || (refusal.is_unused() && self.accepted.is_present(catalog, name))
     }
 
-    /// Whether an entry came with a response or after the response.
+    /// Whether an entry came with a response or after it.
     fn is_from(&self, entry: &ResourceEntry, response: Seq) -> bool {
         match self.responses.get(entry.order) {
             Some(own) if entry.state == Presence::Present => own.seq >= response,
@@ -85,49 +95,53 @@ impl Track {
     /// Starts batches for the resources of a response that need others.
     pub(crate) fn start_warming(
         &mut self,
-        (catalog, runs): (&mut Catalog, &mut NameRuns),
-        (needs, semantics): (&Needs, &DynSemantics),
+        ctx: &mut WarmingContext<'_>,
         outcome: &ResponseOutcome,
-        (seq, at): (Seq, Time),
+        seq: Seq,
+        at: Time,
     ) {
-        let (again, in_force) = self.after_refusals(catalog);
-        let is_plain = |name: &&Sym| !again.contains(name) && !in_force.contains(name);
-        let (updates, new): (Vec<Sym>, Vec<Sym>) =
-            again.iter().partition(|name| self.in_force(catalog, **name).is_some());
-        // The client drops a removed resource, and what has come for it.
-        let is_dropped = |name: &&Sym| is_plain(name) && self.refused.removal(**name).is_none();
-        let restored: Vec<Sym> = outcome.restored.iter().filter(is_dropped).copied().collect();
+        let (again, in_force) = self.after_refusals(ctx.catalog);
+        let follows_refusal = |name: &Sym| again.contains(name) || in_force.contains(name);
+        let (mut new, mut restored, mut updates) = (Vec::new(), Vec::new(), Vec::new());
+        for name in &outcome.restored {
+            // The client drops a removed resource, and what has come for it.
+            if !follows_refusal(name) && self.refused.removal(*name).is_none() {
+                restored.push(*name);
+            }
+        }
         let dropped: SymSet = restored.iter().copied().collect();
         self.warming.end_all(&dropped);
-        let is_added = |name: &&Sym| !dropped.contains(*name);
-        let added: Vec<Sym> = outcome.added.iter().filter(is_plain).filter(is_added).copied().collect();
-        let changed: Vec<Sym> = outcome.changed.iter().filter(is_plain).copied().collect();
-        let batches = [
-            (WarmingCause::New, [added, new].concat()),
-            (WarmingCause::Restored, restored),
-            (WarmingCause::Update, [changed, updates].concat()),
-        ];
-        for (cause, names) in batches {
-            let mut waiting = Vec::new();
-            for name in names.iter().take(MAX_NAMES) {
-                let blob = self.sent.get(catalog, *name).and_then(|entry| entry.blob);
-                let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
-                if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
-                    waiting.push(*name);
-                }
-            }
+        let is_new = |name: &&Sym| !follows_refusal(name) && !dropped.contains(*name);
+        new.extend(outcome.added.iter().filter(is_new));
+        updates.extend(outcome.changed.iter().filter(|name| !follows_refusal(name)));
+        let (updated, added): (Vec<Sym>, Vec<Sym>) =
+            again.iter().partition(|name| self.in_force(ctx.catalog, **name).is_some());
+        new.extend(added);
+        updates.extend(updated);
+        let batches =
+            [(WarmingCause::New, new), (WarmingCause::Restored, restored), (WarmingCause::Update, updates)];
+        for (cause, mut names) in batches {
+            names.truncate(MAX_NAMES);
+            names.retain(|name| self.needs_others(ctx, *name));
             if cause == WarmingCause::Update {
-                for name in &waiting {
-                    if let Some(blob) = self.in_force(catalog, *name).and_then(|entry| entry.blob) {
+                for name in &names {
+                    if let Some(blob) = self.in_force(ctx.catalog, *name).and_then(|entry| entry.blob) {
                         self.warming.note_earlier(*name, blob);
                     }
                 }
             }
-            if !waiting.is_empty() {
-                let names = runs.intern(waiting);
+            if !names.is_empty() {
+                let names = ctx.runs.intern(names);
                 self.warming.push(WarmingBatch { seq, at, cause, names, from: 0, is_given_up: false });
             }
         }
+    }
+
+    /// Reads the resources that a sent resource needs. Returns whether there are any.
+    fn needs_others(&self, ctx: &mut WarmingContext<'_>, name: Sym) -> bool {
+        let blob = self.sent.get(ctx.catalog, name).and_then(|entry| entry.blob);
+        let Some(payload) = blob.and_then(|blob| ctx.catalog.entry(blob).payload) else { return false };
+        !ctx.needs.read(ctx.catalog, ctx.semantics, self.kind, payload).is_empty()
     }
 
     /// Ends the batches of resources whose content in force was sent again before the client
@@ -196,13 +210,14 @@ impl Track {
             let known = self.in_force(catalog, name);
             // The client may use an unanswered response meanwhile.
             let is_last = !self.responses.has_pending_before(sent.order);
-            match known.is_some_and(|known| has_payload(catalog, &sent, known.blob)) && is_last {
-                true => in_force.insert(name),
-                false => again.insert(name),
-            };
+            if is_last && known.is_some_and(|known| has_payload(catalog, &sent, known.blob)) {
+                in_force.insert(name);
+            } else {
+                again.insert(name);
+            }
             let is_used = |batch: Seq| known.is_some_and(|known| self.is_from(&known, batch));
-            let refused: Vec<Seq> = self.warming.seqs().filter(|n| *n <= refusal.response).collect();
-            let refused: Vec<Seq> = refused.into_iter().filter(|n| !is_used(*n)).collect();
+            let mut refused: Vec<Seq> = self.warming.seqs().collect();
+            refused.retain(|batch| *batch <= refusal.response && !is_used(*batch));
             self.warming.end(name, &refused);
         }
         (again, in_force)

@@ -37,7 +37,7 @@ pub struct NeededResource<Name = Arc<str>> {
     pub given_up: Option<Seq>,
     /// Whether the client asks for the resource on another stream than that of the warming one.
     pub is_elsewhere: bool,
-    /// Whether the client goes on with the resource that it has, once it stops waiting.
+    /// Whether the client continues with the resource that it has, once it stops waiting.
     pub is_cached: bool,
     /// Time from `since` on after which an Envoy stops waiting. `None` if it waits on.
     pub timeout: Option<Duration>,

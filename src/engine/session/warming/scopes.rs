@@ -1,18 +1,18 @@
 //! Scopes, the routes of scopes, and the virtual hosts of routes: listeners wait for them, too.
 
 use xdscope_wire::content::BlobId;
-use xdscope_wire::event::{Kind, Seq, Sym};
+use xdscope_wire::event::{Kind, Seq};
 
 use super::batches::WarmingBatch;
 use super::needed::MissingNeed;
 use super::needs::ResourceKey;
 use super::{NeedState, WarmingView, delivered_since};
 use crate::session::content::resource_set::ResourceEntry;
-use crate::session::subscription::NameRequest;
+
 use crate::session::track::Track;
 use xdscope_wire::xdstp::named;
 
-/// Routes of scopes that a listener waits for, as far as they are listed.
+/// Routes of scopes to list, for which a listener waits.
 const MAX_SCOPE_ROUTES: usize = 16;
 /// Virtual hosts of a client up to which their names are compared with those of routes.
 const MAX_COMPARED_HOSTS: usize = 1024;
@@ -22,24 +22,16 @@ impl WarmingView<'_> {
     fn scope_routes(&self) -> &[(ResourceKey, Seq)] {
         self.scope_routes.get_or_init(|| {
             let mut routes: Vec<(ResourceKey, Seq)> = Vec::new();
-            let is_done = |route: &ResourceKey| {
-                let mut tracks = self.tracks_of(route.kind);
-                let entry = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
-                // The virtual hosts of routes that are present may be missing.
-                let is_complete =
-                    |entry: &ResourceEntry| self.needs.of_content(self.catalog, entry.blob).is_empty();
-                entry.is_some_and(|entry| entry.is_present() && is_complete(&entry))
-            };
             for track in self.tracks_of(Kind::Srds) {
-                let scopes = track.sent.slots(self.catalog).into_iter();
-                for (_, scope) in scopes.filter(|(_, scope)| scope.is_present()) {
+                for (_, scope) in track.sent.present_entries(self.catalog) {
                     let sent = track.responses.get(scope.order).or_else(|| track.responses.oldest());
                     let sent = sent.map_or(Seq(0), |response| response.seq);
-                    let missing = self.needs.of_content(self.catalog, scope.blob);
-                    let is_listed = |route: &ResourceKey| routes.iter().any(|(known, _)| known == route);
-                    let missing = missing.iter().filter(|route| !is_done(route) && !is_listed(route));
-                    let missing: Vec<_> = missing.map(|route| (*route, sent)).collect();
-                    routes.extend(missing);
+                    for route in self.needs.of_content(self.catalog, scope.blob).iter() {
+                        let is_listed = routes.iter().any(|(known, _)| known == route);
+                        if !is_listed && !self.is_complete(*route) {
+                            routes.push((*route, sent));
+                        }
+                    }
                     if routes.len() >= MAX_SCOPE_ROUTES {
                         return routes;
                     }
@@ -47,6 +39,15 @@ impl WarmingView<'_> {
             }
             routes
         })
+    }
+
+    /// Whether the client has a route, and waits for no virtual hosts of the route.
+    fn is_complete(&self, route: ResourceKey) -> bool {
+        let mut tracks = self.tracks_of(route.kind);
+        let Some(entry) = tracks.find_map(|track| track.sent.get(self.catalog, route.name)) else {
+            return false;
+        };
+        entry.is_present() && self.needs.of_content(self.catalog, entry.blob).is_empty()
     }
 
     /// Returns the routes of scopes that came after a batch.
@@ -81,7 +82,7 @@ impl WarmingView<'_> {
     pub(super) fn hosts_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
         let prefix = self.catalog.text(key.name).trim_end_matches('*');
         let is_met = |track: &Track| {
-            let hosts = track.sent.slots(self.catalog);
+            let hosts = track.sent.entries(self.catalog);
             let mut names = hosts.iter().map(|(name, _)| self.catalog.text(*name));
             let is_empty = hosts.is_empty() && track.traffic.pushes > 0;
             is_empty || hosts.len() > MAX_COMPARED_HOSTS || names.any(|name| name.starts_with(prefix))
@@ -90,33 +91,44 @@ impl WarmingView<'_> {
             return NeedState::Met;
         }
         let in_use = self.in_use_since(prefix, batch);
+        for track in self.tracks_of(key.kind) {
+            if let Some(need) = self.missing_hosts(track, key, in_use, batch) {
+                return NeedState::Missing(need);
+            }
+        }
+        NeedState::Unasked
+    }
+
+    /// Returns the request for virtual hosts that a batch waits for on a track. `in_use`: the
+    /// message with which the listener came into use; requests after that are lookups.
+    fn missing_hosts(
+        &self,
+        track: &Track,
+        key: ResourceKey,
+        in_use: Option<Seq>,
+        batch: &WarmingBatch,
+    ) -> Option<MissingNeed> {
+        let prefix = self.catalog.text(key.name).trim_end_matches('*');
         let is_later = |asked: Seq| in_use.is_some_and(|in_use| in_use < asked);
-        let of_routes = |(name, request): &(Sym, &NameRequest)| {
-            let name = self.catalog.text(*name);
-            let is_lookup = !name.ends_with('*') && is_later(request.first);
-            request.is_owed() && name.starts_with(prefix) && !is_lookup
-        };
-        let request = |track: &Track| {
-            let mut waiting = track.waiting.iter().take(MAX_COMPARED_HOSTS);
-            let (name, asked, at, is_owed) = match waiting.find(of_routes) {
-                Some((name, request)) => (name, request.first, request.since, true),
-                None => {
-                    let wildcard = track.wildcard_owed();
-                    let asked = wildcard.map(|owed| owed.message).or(track.traffic.unanswered);
-                    let asked = asked.or(track.traffic.last_request)?;
-                    let looks_up = !track.subscribed.is_wildcard();
-                    if looks_up && is_later(track.traffic.first_request.unwrap_or(asked)) {
-                        return None;
-                    }
-                    let at = wildcard.map_or(track.traffic.began, |owed| owed.since);
-                    (key.name, asked, at, wildcard.is_some())
-                }
-            };
-            let need = MissingNeed::new(key.kind, name, batch.at.max(at));
-            let is_elsewhere = self.is_elsewhere(track);
-            Some(MissingNeed { asked: Some(asked), is_owed, is_elsewhere, ..need })
-        };
-        self.tracks_of(key.kind).find_map(request).map_or(NeedState::Unasked, NeedState::Missing)
+        let is_elsewhere = self.is_elsewhere(track);
+        for (host, request) in track.waiting.iter().take(MAX_COMPARED_HOSTS) {
+            let text = self.catalog.text(host);
+            let is_lookup = !text.ends_with('*') && is_later(request.first);
+            if request.is_owed() && text.starts_with(prefix) && !is_lookup {
+                let need = MissingNeed::new(key.kind, host, batch.at.max(request.since));
+                return Some(MissingNeed { asked: Some(request.first), is_owed: true, is_elsewhere, ..need });
+            }
+        }
+        let wildcard = track.wildcard_owed();
+        let asked = wildcard.map(|owed| owed.message).or(track.traffic.unanswered);
+        let asked = asked.or(track.traffic.last_request)?;
+        let looks_up = !track.subscribed.is_wildcard();
+        if looks_up && is_later(track.traffic.first_request.unwrap_or(asked)) {
+            return None;
+        }
+        let since = wildcard.map_or(track.traffic.began, |owed| owed.since);
+        let need = MissingNeed::new(key.kind, key.name, batch.at.max(since));
+        Some(MissingNeed { asked: Some(asked), is_owed: wildcard.is_some(), is_elsewhere, ..need })
     }
 
     /// Returns the message with which the client had accepted a listener of a batch and its routes.
@@ -126,16 +138,15 @@ impl WarmingView<'_> {
         let mut listeners = self.tracks_of(Kind::Lds);
         let listener = listeners.find(|track| track.warming.seqs().any(|seq| seq == batch.seq))?;
         let routes = named(self.catalog, prefix.strip_suffix('/')?)?;
-        let routes = self.tracks_of(Kind::Rds).find_map(|track| {
+        let accepted = self.tracks_of(Kind::Rds).find_map(|track| {
             let entry = track.sent.get(self.catalog, routes).filter(ResourceEntry::is_present)?;
-            let sent = track.responses.get(entry.order).map_or(Seq(0), |response| response.seq);
-            if track.has_accepted_sent(self.catalog, routes) {
-                track.responses.accepted_in(sent)
-            } else {
-                None
+            if !track.has_accepted_sent(self.catalog, routes) {
+                return None;
             }
+            let sent = track.responses.get(entry.order).map_or(Seq(0), |response| response.seq);
+            track.responses.accepted_in(sent)
         })?;
-        Some(listener.responses.accepted_in(batch.seq)?.max(routes))
+        Some(listener.responses.accepted_in(batch.seq)?.max(accepted))
     }
 
     /// Returns the state of the need for scopes, which any response of their type meets.
@@ -143,20 +154,17 @@ impl WarmingView<'_> {
         if self.tracks_of(key.kind).any(|track| track.traffic.pushes > 0) {
             return NeedState::Met;
         }
-        let request = |track: &Track| {
+        for track in self.tracks_of(key.kind) {
             let owed = track.wildcard_owed();
-            let is_owed = owed.is_some() || !track.waiting.is_empty();
-            let at = owed.map_or(track.traffic.began, |owed| owed.since);
-            let asked = owed.map(|owed| owed.message).or(track.traffic.last_request)?;
-            Some((asked, at, is_owed, self.is_elsewhere(track)))
-        };
-        match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed, is_elsewhere)) => {
-                let (since, asked) = (batch.at.max(at), Some(asked));
-                let need = MissingNeed::new(key.kind, key.name, since);
-                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
+            let asked = owed.map(|owed| owed.message).or(track.traffic.last_request);
+            if asked.is_some() {
+                let since = owed.map_or(track.traffic.began, |owed| owed.since);
+                let need = MissingNeed::new(key.kind, key.name, batch.at.max(since));
+                let is_owed = owed.is_some() || !track.waiting.is_empty();
+                let is_elsewhere = self.is_elsewhere(track);
+                return NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need });
             }
-            None => NeedState::Unasked,
         }
+        NeedState::Unasked
     }
 }

@@ -15,7 +15,8 @@ impl Track {
     pub(crate) fn read_needs(
         &self,
         catalog: &mut Catalog,
-        (needs, semantics): (&Needs, &DynSemantics),
+        needs: &Needs,
+        semantics: &DynSemantics,
         outcome: &ResponseOutcome,
     ) {
         for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
@@ -62,7 +63,7 @@ impl Track {
         self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
     }
 
-    /// Whether the server has removed a resource that the client had, and goes on to request.
+    /// Whether the server has removed a resource that the client had, and continues to request.
     pub(crate) fn is_removed_and_requested(&self, catalog: &Catalog, name: Sym) -> bool {
         let entry = self.sent.get(catalog, self.canonical(catalog, name));
         let entry = entry.filter(|entry| entry.state == Presence::Removed);

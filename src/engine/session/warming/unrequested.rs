@@ -72,7 +72,7 @@ impl WarmingView<'_> {
         }
         let mut seen = SymSet::default();
         let mut found = Vec::new();
-        // A client requests anew on each stream.
+        // A client requests again on each stream.
         let is_due = |since: Time| now.since(since.max(stream.opened)) >= limit;
         for batch in track.warming.batches.iter().filter(|batch| is_due(batch.at)) {
             for name in batch.names() {
@@ -138,6 +138,7 @@ impl WarmingView<'_> {
         unrequested.collect()
     }
 
+    /// Returns the need for what a reference leads to, unless the client has requested it.
     fn unrequested_need(&self, reference: ResourceKey, batch: &WarmingBatch) -> Option<MissingNeed> {
         let key = self.resolve(reference);
         // A redirect is requested under another name than its target.
@@ -150,6 +151,9 @@ impl WarmingView<'_> {
             Kind::Srds => self.tracks_of(key.kind).any(|track| track.traffic.requests > 0),
             _ => names.iter().any(|name| self.may_have_requested(key.kind, *name, batch)),
         };
+        if is_known {
+            return None;
+        }
         let given_up = names.iter().filter_map(|name| self.given_up(key.kind, *name, batch)).max();
         let since = given_up.map_or(batch.at, |(_, at)| at);
         let since = self.reopened(key.name).map_or(since, |reopened| since.max(reopened));
@@ -157,12 +161,11 @@ impl WarmingView<'_> {
         let is_resend = self.needs_resend(key.kind, batch)
             && self.tracks_of(key.kind).any(|track| track.sent.is_present(self.catalog, key.name));
         let need = MissingNeed::new(key.kind, key.name, since);
-        let need = MissingNeed { is_unrequested: true, given_up, is_resend, ..need };
-        (!is_known).then_some(need)
+        Some(MissingNeed { is_unrequested: true, given_up, is_resend, ..need })
     }
 
     /// Returns when the newest other ADS stream of the authority of a name opened: a client
-    /// requests anew on each stream (docs/protocol.md#k-25).
+    /// requests again on each stream (docs/protocol.md#k-25).
     fn reopened(&self, name: Sym) -> Option<Time> {
         let name = self.catalog.text(name);
         let others = self.streams.iter().skip(1).filter(|stream| stream.is_aggregated());

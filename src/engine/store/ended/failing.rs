@@ -123,7 +123,7 @@ type SilentStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 impl EndedStreams<'_> {
     /// Returns the clients whose streams fail, the newest failure first.
     ///
-    /// A failure is over when a later stream of the client to that server is answered, or owes
+    /// A failure has ended when a later stream of the client to that server is answered, or owes
     /// nothing and, after repeated failures, outlives them.
     pub fn failing_streams(&self) -> Vec<FailingStream> {
         let silent = self.silent_streams();
@@ -155,7 +155,9 @@ impl EndedStreams<'_> {
         for answer in self.owed_at_end() {
             owed.entry(answer.stream).or_default().push(answer);
         }
-        out.iter_mut().for_each(|failing| failing.owed = owed.remove(&failing.stream).unwrap_or_default());
+        for failing in &mut out {
+            failing.owed = owed.remove(&failing.stream).unwrap_or_default();
+        }
         out.sort_by_key(|failing| std::cmp::Reverse((failing.last, failing.stream)));
         out
     }
@@ -183,17 +185,15 @@ impl EndedStreams<'_> {
     /// Returns how the client of a closed stream fails, healthy streams aside.
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
         let ends = self.store.engine.failures().of_stream(stream)?;
-        let is_own = |failing: &FailingStream| failing.stream == stream.id;
-        let cut = || self.cut(&ends.cuts).filter(is_own);
-        let aborted = || self.aborted(ends).filter(is_own);
-        let left = || self.left(ends).filter(is_own);
-        cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own)).or_else(left)
+        let failures = [self.cut(&ends.cuts), self.aborted(ends), self.rejected(ends), self.left(ends)];
+        failures.into_iter().flatten().find(|failing| failing.stream == stream.id)
     }
 
     /// Whether the streams of a stream's client to its server fail at a time.
-    pub(crate) fn still_fails(&self, (index, stream): (usize, &Stream), now: Time) -> bool {
+    pub(crate) fn still_fails(&self, index: usize, stream: &Stream, now: Time) -> bool {
         let Some(ends) = self.store.engine.failures().of_stream(stream) else { return false };
-        let silent = (is_silent(stream) && stream.closed.is_none()).then_some((index, stream));
+        let is_open = stream.closed.is_none();
+        let silent = if is_open && is_silent(stream) { Some((index, stream)) } else { None };
         self.failing(ends, silent, now).is_some()
     }
 
@@ -213,14 +213,16 @@ impl EndedStreams<'_> {
         for index in self.store.engine.failures().open_streams() {
             let Some(stream) = self.store.engine.streams().get(index) else { continue };
             if is_silent(stream) {
-                out.insert(StreamKey::of(stream), (index, stream));
+                out.insert(StreamKey::from_stream(stream), (index, stream));
             } else if let Some(before) = self.left_by_unrequested(stream) {
-                out.insert(StreamKey::of(before), (index, stream));
+                out.insert(StreamKey::from_stream(before), (index, stream));
             }
         }
         out
     }
 
+    /// Returns how the streams of a client fail, unless a later stream is healthy. `silent`: the
+    /// newest open stream without a response.
     fn failing(
         &self,
         ends: &StreamEnds,
@@ -244,8 +246,8 @@ impl EndedStreams<'_> {
                 || self.is_overdue(stream, now)
         });
         let Some(healthy) = answered.or(settled.map(|(_, stream)| stream)) else {
-            let cut = self.cut(&ends.cuts).or_else(|| self.aborted(ends));
-            return cut.or_else(|| self.rejected(ends)).or_else(|| self.left(ends));
+            let failures = [self.cut(&ends.cuts), self.aborted(ends), self.rejected(ends), self.left(ends)];
+            return failures.into_iter().flatten().next();
         };
         let age = now.since(healthy.opened);
         let timed = self.store.limits.timed;
@@ -283,12 +285,13 @@ impl EndedStreams<'_> {
         self.store.limits.timed && stream.requests > 0 && is_late
     }
 
+    /// Returns the streams that the server refused, or that were lost.
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let run = ends.run.as_ref().filter(|run| !run.is_of_old_streams())?;
         let FailureRun { series, rejected, is_graceful, is_served, .. } = run;
         let newest = self.store.engine.streams().get(series.newest)?;
         // A client that ends one stream itself may just have been stopped.
-        let end = EndKind::of(&newest.closed.as_ref()?.1);
+        let end = EndKind::from_end(&newest.closed.as_ref()?.1);
         if end == EndKind::Clean && series.count < 2 {
             return None;
         }
@@ -314,6 +317,7 @@ impl EndedStreams<'_> {
         Some(FailingStream { failure, cut_age, ..self.of_series(newest, series) })
     }
 
+    /// Returns the streams that were answered, and cut by the other side again and again.
     fn cut(&self, cuts: &Cuts) -> Option<FailingStream> {
         if !self.store.limits.timed || !cuts.is_fault() {
             return None;
@@ -332,6 +336,7 @@ impl EndedStreams<'_> {
         })
     }
 
+    /// Returns the facts of a series of ends.
     fn of_series(&self, newest: &Stream, series: &EndSeries) -> FailingStream {
         FailingStream {
             first_stream: self.stream_id(series.first_stream).unwrap_or(newest.id),

@@ -29,7 +29,7 @@ impl<'a> EndedStreams<'a> {
         let newest = newest.filter_map(|index| self.store.engine.streams().get(index));
         for stream in newest {
             let server = stream.open.server.as_deref();
-            let key = StreamKey::of(stream).of_any_endpoint();
+            let key = StreamKey::from_stream(stream).of_any_endpoint();
             let (first, is_several) = out.servers.entry(key).or_insert((server, false));
             *is_several |= *first != server;
         }
@@ -37,7 +37,7 @@ impl<'a> EndedStreams<'a> {
         let open = self.store.engine.open_streams().filter(is_used);
         for stream in open {
             // Streams that end before a request have no node.
-            let keys = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+            let keys = [StreamKey::from_stream(stream), StreamKey::anonymous(stream)];
             let keys = if stream.node.is_some() { &keys[..] } else { &keys[..1] };
             for key in keys {
                 let open = out.open.entry(key.of_any_endpoint()).or_default();
@@ -58,35 +58,37 @@ impl<'a> EndedStreams<'a> {
         let newest = run.max(aborts).max((ends.cuts.count > 0).then_some(ends.cuts.newest));
         let newest = newest.and_then(|newest| self.store.engine.streams().get(newest));
         stream.is_answered()
-            && newest.is_some_and(|newest| replaces(&self.store.catalog, stream, (newest, since)))
+            && newest.is_some_and(|newest| replaces(&self.store.catalog, stream, newest, since))
     }
 }
 
 impl<'a> ClientServers<'a> {
     /// Whether the client of a stream has streams to several servers.
     pub(crate) fn has_other(&self, stream: &Stream) -> bool {
-        self.servers.get(&StreamKey::of(stream).of_any_endpoint()).is_some_and(|(_, is_several)| *is_several)
+        self.servers
+            .get(&StreamKey::from_stream(stream).of_any_endpoint())
+            .is_some_and(|(_, is_several)| *is_several)
     }
 
     /// Whether another server, or another method, answers the client of a closed stream, on a
-    /// stream that opened after `since` and goes on with what the closed one was for.
+    /// stream that opened after `since` and continues with what the closed one was for.
     pub(crate) fn has_replaced(&self, catalog: &Catalog, closed: &Stream, since: Time) -> bool {
         let mut others = self.others(closed).filter(|other| other.is_answered());
-        others.any(|other| replaces(catalog, other, (closed, since)))
+        others.any(|other| replaces(catalog, other, closed, since))
     }
 
     /// Whether another server, or another method, has nothing to send to the client of a closed
-    /// stream, the newest of those in `ends`, on a stream that goes on with what the closed one was
-    /// for.
+    /// stream, the newest of those in `ends`, on a stream that continues with what the closed
+    /// one was for.
     pub(super) fn is_silent_after(&self, catalog: &Catalog, closed: &Stream, ends: &StreamEnds) -> bool {
         let since = closed.closed.as_ref().map_or(closed.opened, |(at, _)| *at);
         let mut others = self.others(closed).filter(|other| other.requests > 0 && ends.is_replaced_by(other));
-        others.any(|other| replaces(catalog, other, (closed, since)))
+        others.any(|other| replaces(catalog, other, closed, since))
     }
 
     /// Returns the open streams of the client of a stream, to any server and with any method.
     fn others(&self, stream: &Stream) -> impl Iterator<Item = &'a Stream> {
-        self.open.get(&StreamKey::of(stream).of_any_endpoint()).into_iter().flatten().copied()
+        self.open.get(&StreamKey::from_stream(stream).of_any_endpoint()).into_iter().flatten().copied()
     }
 }
 
@@ -96,7 +98,7 @@ impl<'a> ClientServers<'a> {
 /// The client may need less than before, but it asks again for what it lacked at the end of the
 /// closed stream, and for a part of what it asked for there. Streams for different resources, such
 /// as those of two authorities, exist side by side.
-fn replaces(catalog: &Catalog, other: &Stream, (closed, since): (&Stream, Time)) -> bool {
+fn replaces(catalog: &Catalog, other: &Stream, closed: &Stream, since: Time) -> bool {
     let is_of_method = other.open.method == closed.open.method;
     if (other.open.server == closed.open.server && is_of_method) || other.opened < since {
         return false;

@@ -71,12 +71,15 @@ impl<'a> EndedStreams<'a> {
             self.store.engine.failures().of_stream(stream).is_some_and(|ends| ends.is_query)
         };
         for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
-            let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
-            let is_restated = |track: &&Track| {
-                let restated = later.and_then(|later| later.find(&track.type_url));
-                restated.is_some_and(|track| track.traffic.requests > 0)
-            };
-            for track in stream.tracks_shown().filter(|track| !is_restated(track)) {
+            let later =
+                open.get(&StreamKey::from_stream(stream)).filter(|later| later.opened >= stream.opened);
+            for track in stream.tracks_shown() {
+                if let Some(later) = later
+                    && let Some(restated) = later.find(&track.type_url)
+                    && restated.traffic.requests > 0
+                {
+                    continue;
+                }
                 let warming = self.warming_owed(stream, track);
                 let is_told = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld)
                     || hung_up.contains(&stream.id);
@@ -133,17 +136,24 @@ impl<'a> EndedStreams<'a> {
         stream: &'a Stream,
         later: Option<&'a Stream>,
     ) -> impl Iterator<Item = OwedAtEnd> + 'a {
-        let is_open = move |track: &&Track| {
-            let Some(response) = track.responses.pending().next() else { return false };
-            let is_over = self.is_settled_later(stream, track)
-                || self.has_left_to_another(stream, track, Some(response.at))
-                || later.is_some_and(|later| self.does_without(later, &track.type_url));
-            let is_crossed = || later.is_none() && self.has_crossed_end(stream, track, response);
-            let is_withheld = || self.warming_owed(stream, track).is_some_and(|(_, withheld)| withheld);
-            !is_over && !is_crossed() && !is_withheld()
-        };
-        let tracks = stream.tracks_shown().filter(is_open);
+        let tracks = stream.tracks_shown().filter(move |track| self.still_owes_verdict(stream, track, later));
         tracks.filter_map(move |track| self.verdict_owed(stream, track))
+    }
+
+    /// Whether a verdict that was owed when a stream ended is still owed. `later`: the newest
+    /// stream of the client since.
+    fn still_owes_verdict(self, stream: &Stream, track: &Track, later: Option<&Stream>) -> bool {
+        let Some(response) = track.responses.pending().next() else { return false };
+        if self.is_settled_later(stream, track) || self.has_left_to_another(stream, track, Some(response.at))
+        {
+            return false;
+        }
+        let is_settled = match later {
+            Some(later) => self.does_without(later, &track.type_url),
+            None => self.has_crossed_end(stream, track, response),
+        };
+        let is_withheld = || self.warming_owed(stream, track).is_some_and(|(_, is_withheld)| is_withheld);
+        !is_settled && !is_withheld()
     }
 
     /// Whether a stream ended sooner after a response than its client usually answers one: the
@@ -165,7 +175,7 @@ impl<'a> EndedStreams<'a> {
 
     fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
         let open = self.store.engine.open_streams().filter(|stream| is_counted(stream));
-        open.map(|stream| (StreamKey::of(stream), stream)).collect()
+        open.map(|stream| (StreamKey::from_stream(stream), stream)).collect()
     }
 
     /// Returns the newest closed stream with requests of each client, in the order of openings,
@@ -230,14 +240,13 @@ impl<'a> EndedStreams<'a> {
             && (track.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
     }
 
-    /// Whether a later stream of the client goes on with a refusal of a closed one.
+    /// Whether a later stream of the client continues with a refusal of a closed one.
     pub(crate) fn is_refused_later(&self, stream: &Stream, track: &Track) -> bool {
-        let goes_on = |other: &Track| {
-            let mut earlier = other.refusals_before(&self.store.catalog);
-            earlier.any(|(earlier, _)| track.verdicts.nack(earlier.refusal.nack).is_some())
+        let Some((_, newest)) = self.store.engine.later_tracks(stream, &track.type_url).last() else {
+            return false;
         };
-        let newest = self.store.engine.later_tracks(stream, &track.type_url).last();
-        newest.is_some_and(|(_, track)| goes_on(track))
+        let mut earlier = newest.refusals_before(&self.store.catalog);
+        earlier.any(|(earlier, _)| track.verdicts.nack(earlier.refusal.nack).is_some())
     }
 
     /// Whether the client has ended the stream, and another open stream of the node, such as the
@@ -266,6 +275,7 @@ impl<'a> EndedStreams<'a> {
         Some((owed, is_withheld))
     }
 
+    /// Returns the verdict that a client owed when its stream closed.
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let response = track.responses.pending().next()?;
         let (closed, end) = stream.closed.as_ref()?;
@@ -280,6 +290,7 @@ impl<'a> EndedStreams<'a> {
         self.owed_answer(stream, track, verdict, Debt::Verdict { version, responses })
     }
 
+    /// Returns the resources that the server owed when a stream closed.
     fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let waited = || track.waiting.owed();
         let needed_by = |names: Option<&[Sym]>| self.store.warming_for(stream, track.kind?, names);
@@ -295,6 +306,7 @@ impl<'a> EndedStreams<'a> {
         self.owed_answer(stream, track, oldest.condition(), debt)
     }
 
+    /// Returns the fact of an answer that was owed when a stream closed.
     fn owed_answer(
         &self,
         stream: &Stream,

@@ -45,15 +45,19 @@ impl EndedStreams<'_> {
                 open.insert((server, stream.host()), index);
             }
         }
-        let is_over = |key: &AttemptKey, attempts: &FailedAttempts| {
+        let mut lasting: Vec<_> = failures.attempts().collect();
+        lasting.retain(|(key, attempts)| {
             let newest = open.get(&(key.server.as_str(), key.host.as_deref()));
-            newest.is_some_and(|index| *index > attempts.newest)
-        };
-        let lasting = failures.attempts().filter(|(key, attempts)| !is_over(key, attempts));
-        let mut lasting: Vec<_> = lasting.collect();
+            newest.is_none_or(|index| *index <= attempts.newest)
+        });
         lasting.sort_by_key(|(_, attempts)| attempts.newest);
-        let newest = |attempts: &FailedAttempts| self.store.engine.streams().get(attempts.newest);
-        lasting.into_iter().filter_map(|(key, of)| self.unreachable_peer(newest(of)?, key, of)).collect()
+        let mut peers = Vec::new();
+        for (key, attempts) in lasting {
+            if let Some(newest) = self.store.engine.streams().get(attempts.newest) {
+                peers.extend(self.unreachable_peer(newest, key, attempts));
+            }
+        }
+        peers
     }
 
     /// Returns the failed attempts up to a connection without a stream.
@@ -62,6 +66,7 @@ impl EndedStreams<'_> {
         self.unreachable_peer(stream, key, attempts)
     }
 
+    /// Returns the fact of failed attempts to reach a peer.
     fn unreachable_peer(
         &self,
         newest: &Stream,

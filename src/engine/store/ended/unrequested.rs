@@ -4,9 +4,9 @@ use super::EndedStreams;
 use crate::session::{SETTLE_TIME, Stream, Track, is_counted};
 
 impl<'a> EndedStreams<'a> {
-    /// Returns the ended stream with which an open one goes on, on which the client has requested
-    /// nothing, and the types of the ended stream to which the client had subscribed and that it
-    /// requests on no open stream. `None` without such types.
+    /// Returns the ended stream with which an open one continues, on which the client has
+    /// requested nothing, and the types of the ended stream to which the client had subscribed
+    /// and that it requests on no open stream. `None` without such types.
     ///
     /// A client whose node is unknown is known by its host, if no other client has lost a stream
     /// there.

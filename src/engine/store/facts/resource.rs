@@ -157,7 +157,7 @@ pub struct OwedAgainFact {
     pub is_removal: bool,
     /// When the client began to wait.
     pub since: Time,
-    /// Whether the time limit is over.
+    /// Whether the time limit has ended.
     pub is_late: bool,
 }
 

@@ -48,8 +48,8 @@ pub struct StreamFact {
     pub ended_by: Option<Arc<InterventionFacts>>,
     /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
-    /// The first stream with which the stream goes on, over all reconnects, also if the memory has
-    /// dropped it; else the stream itself.
+    /// The first stream with which the stream continues, over all reconnects, also if the memory
+    /// has dropped it; else the stream itself.
     pub first: StreamId,
     /// Number of reconnects since the first stream.
     pub reconnects: usize,
@@ -112,7 +112,7 @@ impl EndFact {
 impl From<&End> for EndFact {
     fn from(end: &End) -> EndFact {
         EndFact {
-            kind: EndKind::of(end),
+            kind: EndKind::from_end(end),
             by: end.by,
             code: end.status.as_ref().map(|(code, _)| *code),
             message: end.status.as_ref().map(|(_, message)| message.clone()),

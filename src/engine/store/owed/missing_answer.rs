@@ -139,6 +139,7 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
+    /// Collects what applies to all names of a track.
     fn new(catalog: &'a Catalog, stream: &Stream, track: &'a Track) -> Look<'a> {
         let sotw = stream.variant().is_some_and(|variant| !variant.is_delta());
         let last = track.responses.last();
@@ -147,7 +148,7 @@ impl<'a> Look<'a> {
             reported.is_some_and(|version| last.is_none_or(|response| response.version == *version));
         let subset = sotw && !track.subscribed.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
         let left_out = || {
-            let entries = track.sent.slots(catalog);
+            let entries = track.sent.entries(catalog);
             let is_left_out = |name: &Sym, entry: &ResourceEntry| {
                 entry.is_present()
                     && !track.covers(catalog, *name, Some(entry))
@@ -159,6 +160,7 @@ impl<'a> Look<'a> {
         Look { catalog, track, answered: last.map(|response| response.seq), same_version, left_out }
     }
 
+    /// Returns why the server may not send a name that was requested.
     fn reason(&self, name: Sym, request: &NameRequest) -> Option<MissingAnswerCause> {
         let entry = self.track.sent.get(self.catalog, name);
         let sent = |state| match state {
@@ -177,7 +179,7 @@ impl<'a> Look<'a> {
                 _ => MissingAnswerCause::AlreadySent,
             });
         }
-        if self.track.is_owed_anew(name, entry.as_ref()) {
+        if self.track.owes_newer_version(name, entry.as_ref()) {
             return Some(MissingAnswerCause::OutdatedClaim);
         }
         // A delta client states versions by name.

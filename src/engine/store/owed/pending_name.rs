@@ -23,7 +23,7 @@ pub struct PendingNameFact {
 impl PendingNameFact {
     /// Returns the requests for a name; `None` if it was sent or not requested, or if no resource
     /// can have it.
-    pub fn of(store: &Store, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
+    pub fn find(store: &Store, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
         let stream = store.engine.stream(stream)?;
         let track = stream.find(type_url)?;
         let request = track.waiting.get(xdscope_wire::xdstp::named(&store.catalog, name)?)?;

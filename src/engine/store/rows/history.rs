@@ -273,7 +273,7 @@ impl History {
     /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
     pub(crate) fn line(&self, row: &Row) -> Option<TimelineLine> {
         match &row.unpacked {
-            Some(unpacked) => Some(TimelineLine::of(&unpacked.message, &unpacked.remark)),
+            Some(unpacked) => Some(TimelineLine::from_message(&unpacked.message, &unpacked.remark)),
             None => TimelineLine::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
@@ -417,7 +417,7 @@ impl History {
             self.lines.put(&[]);
         }
         self.messages.put(&unpacked.message.pack(catalog));
-        let line = TimelineLine::of(&unpacked.message, &unpacked.remark);
+        let line = TimelineLine::from_message(&unpacked.message, &unpacked.remark);
         self.lines.put(&line.pack(row.track.is_some()));
     }
 }

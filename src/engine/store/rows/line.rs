@@ -49,7 +49,7 @@ pub(crate) enum Which {
 }
 
 impl TimelineLine {
-    pub(crate) fn of(message: &Message, remark: &Remark) -> TimelineLine {
+    pub(crate) fn from_message(message: &Message, remark: &Remark) -> TimelineLine {
         let (version, nonce) = version_and_nonce(message);
         TimelineLine {
             dir: message.dir(),

@@ -12,8 +12,10 @@ use crate::store::Store;
 /// in that resource or in those that it needs, else one in any type of the stream.
 pub(super) fn cause_of_warming(
     store: &Store,
-    (stream, track): (&Stream, &Track),
-    (name, response): (&Arc<str>, Seq),
+    stream: &Stream,
+    track: &Track,
+    name: &Arc<str>,
+    response: Seq,
     needs: &[NeededResource],
 ) -> Option<Arc<InterventionFacts>> {
     // Resources that the client needs once more have overtaken the response.

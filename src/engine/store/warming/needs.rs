@@ -16,7 +16,7 @@ pub(crate) struct ClientNeeds<'a> {
 }
 
 impl<'a> ClientNeeds<'a> {
-    pub(crate) fn of(store: &'a Store, stream: &'a Stream) -> ClientNeeds<'a> {
+    pub(crate) fn new(store: &'a Store, stream: &'a Stream) -> ClientNeeds<'a> {
         ClientNeeds { store, stream }
     }
 }

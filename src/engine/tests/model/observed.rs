@@ -107,7 +107,7 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
 }
 
 fn resources(catalog: &Catalog, track: &Track, now: u64, limits: Limits) -> Vec<ResourceFacts> {
-    let entries = track.sent.slots(catalog);
+    let entries = track.sent.entries(catalog);
     let mut names: Vec<Sym> = entries.iter().map(|(name, _)| *name).collect();
     let unknown = track.waiting.iter().map(|(name, _)| name);
     names.extend(unknown.filter(|name| track.sent.get(catalog, *name).is_none()));

@@ -45,7 +45,8 @@ impl Pipeline {
         &mut self,
         conn: ConnId,
         at: Time,
-        (dir, bytes): (Dir, u64),
+        dir: Dir,
+        bytes: u64,
         catalog: &mut Catalog,
         out: &mut Vec<Frame>,
     ) {

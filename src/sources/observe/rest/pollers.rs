@@ -59,6 +59,7 @@ impl Pollers {
         self.set_names(self.tracks.len() - 1, names(request, keys));
     }
 
+    /// Records the newest poller that asks for each name.
     fn set_names(&mut self, at: usize, names: Vec<u64>) {
         if names.is_empty() {
             self.without_names = self.without_names.max(Some(at));

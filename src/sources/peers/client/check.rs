@@ -93,6 +93,7 @@ pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Optio
     text(faults)
 }
 
+/// Joins the first faults into one text; `None` if there are none.
 fn text(faults: Vec<String>) -> Option<String> {
     if faults.is_empty() {
         return None;

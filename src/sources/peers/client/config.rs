@@ -83,6 +83,7 @@ pub struct NoStream {
     pub transport: ApiVersion,
 }
 
+/// Says why a type cannot be requested with a variant.
 fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
     let known = Kind::of_type_url(url.as_str()).is_some();
     let version = transport.word();

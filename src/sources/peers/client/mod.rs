@@ -258,7 +258,7 @@ impl Client {
         self.tracks.range(from..).map(|(key, _)| key).take_while(|key| key.url == *url).cloned().collect()
     }
 
-    /// Reports that the lane's stream is open. Every type on it subscribes anew.
+    /// Reports that the lane's stream is open. Every type on it subscribes again.
     pub fn handle_opened(&mut self, lane: Lane, catalog: &Catalog) {
         if let Some(state) = self.lanes.get_mut(lane.0 as usize) {
             state.life = Life::Open { greeted: false };
@@ -487,6 +487,7 @@ impl Client {
         self.tracks.get_mut(key).ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })
     }
 
+    /// Opens the lanes whose waiting time has passed.
     fn open_due(&mut self, now: Time) {
         for (index, lane) in self.lanes.iter_mut().enumerate() {
             if matches!(lane.life, Life::Waiting(until) if until <= now) {
@@ -586,6 +587,7 @@ impl Client {
         }
     }
 
+    /// Sends a request; the first one of a stream has the node.
     fn send(&mut self, lane: Lane, url: &TypeUrl, request: Request, catalog: &Catalog) {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };

@@ -92,6 +92,7 @@ impl Client {
         }
     }
 
+    /// Sends the next poll of a type, unless one is under way.
     fn poll(&mut self, key: &TrackKey, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key).filter(|track| track.may_poll()) else { return };
         let lane = track.lane;

@@ -94,6 +94,7 @@ impl Preview {
         Some(())
     }
 
+    /// Reads the type and the name of a resource in an `Any`.
     fn resource(&mut self, entry: &[u8]) -> Option<()> {
         let (mut url, mut value) = (&[][..], &[][..]);
         for field in Fields::new(entry) {

@@ -185,6 +185,7 @@ impl References {
         found
     }
 
+    /// Counts references to resources, or takes them back.
     fn count(&mut self, children: &BTreeSet<ResourceKey>, more: bool, touched: &mut BTreeSet<Kind>) {
         for (kind, name) in children {
             let counts = self.counts.entry(*kind).or_default();
@@ -201,6 +202,7 @@ impl References {
 }
 
 impl Finder {
+    /// Finds what a content refers to: its links, or the target of a redirect.
     fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<StructuredName>) -> FoundReferences {
         let mut found = FoundReferences::default();
         let leads_to = if self.structured { structured::leads(any) } else { None };
@@ -224,6 +226,7 @@ impl Finder {
         found
     }
 
+    /// Adds the links of a content, except those to files.
     fn links_of(
         &self,
         any: &[u8],

@@ -420,6 +420,7 @@ impl WireContents {
         out.into()
     }
 
+    /// Returns the message with another name in place of a name.
     fn renamed(&self, from: &str, to: &str) -> Option<Bytes> {
         if from == "*" && self.names.is_empty() {
             let mut out = self.bytes.to_vec();
@@ -446,6 +447,7 @@ impl WireContents {
         Some(out.into())
     }
 
+    /// Returns the message with another value in a field of its resources.
     fn with_value(&self, path: &[String], value: &Value, schema: &Schema) -> Option<Bytes> {
         match (path, value) {
             ([field], value) if field == "nonce" || field == "version" => {

@@ -62,6 +62,7 @@ pub struct Fired {
 }
 
 impl Fault {
+    /// Reads a fault: a filter, `=>` and an action, or the name of a known fault.
     fn parse(text: &str, stage: Option<PlanStage>) -> Result<Fault, FaultError> {
         let own = text.split_once("=>").map_or(text, |(_, action)| action);
         check_options(&words(own)?)?;
@@ -208,7 +209,7 @@ impl FaultSet {
         Ok(())
     }
 
-    /// Replaces the faults. Those that stay go on counting, and the run does not begin anew.
+    /// Replaces the faults. Those that stay keep counting, and the run does not start over.
     pub fn renew(&mut self, newer: FaultSet) {
         let mut before = std::mem::take(&mut self.faults);
         let keep = |newer: Fault| {

@@ -69,7 +69,7 @@ pub struct InterceptedStream {
     end: Option<(Time, Step)>,
     /// The number of the stream among those with held messages.
     hold_number: Option<u64>,
-    /// Memory of the messages that wait, beside their bytes on the wire.
+    /// Memory of the messages that wait, apart from their bytes on the wire.
     waiting_bytes: usize,
     /// Bytes that the tracks remember, as `memory` counts them.
     tracked: usize,
@@ -108,7 +108,7 @@ impl InterceptedStream {
         }
     }
 
-    /// Returns the memory of messages that wait, beside their bytes on the wire.
+    /// Returns the memory of messages that wait, apart from their bytes on the wire.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
@@ -129,15 +129,14 @@ impl InterceptedStream {
     ) -> Vec<Step> {
         let mut steps = Vec::new();
         let dir = message.dir;
-        let contents = plain(&message, self.memory.max_message)
-            .and_then(|bytes| WireContents::read(&self.method, dir, bytes))
-            .filter(|contents| self.may_track(contents));
-        let Some(contents) = contents else {
+        let Some(contents) = self.trackable(&message) else {
             // Nothing is known of the message, or there is no memory to follow it: it passes.
             return vec![Step::Send(message.clone()), Step::Settle(message)];
         };
-        if let Some(node) = contents.node.clone().filter(|node| !node.is_empty()) {
-            self.node = Some(node);
+        if let Some(node) = &contents.node
+            && !node.is_empty()
+        {
+            self.node = Some(node.clone());
         }
         let type_url = contents.type_url.clone();
         let track = self.tracks.entry(type_url.clone()).or_default();
@@ -156,13 +155,20 @@ impl InterceptedStream {
         match fired {
             None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
-            Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
+            Some(fired) => self.act(fired, waiting, at, faults, schema, &mut steps),
         }
         for waiting in followers {
             self.forward(waiting, &mut steps);
         }
         self.recount(&type_url);
         steps
+    }
+
+    /// Reads a message that can be decoded and that there is memory to follow.
+    fn trackable(&self, message: &SplicedMessage) -> Option<WireContents> {
+        let bytes = plain(message, self.memory.max_message)?;
+        let contents = WireContents::read(&self.method, message.dir, bytes)?;
+        if self.may_track(&contents) { Some(contents) } else { None }
     }
 
     /// Whether the memory allows to follow a message.
@@ -187,7 +193,8 @@ impl InterceptedStream {
         Fired { by, action }: Fired,
         mut waiting: Waiting,
         at: Time,
-        (faults, schema): (&mut FaultSet, &Schema),
+        faults: &mut FaultSet,
+        schema: &Schema,
         steps: &mut Vec<Step>,
     ) {
         let by: Arc<str> = by.into();
@@ -419,6 +426,7 @@ impl InterceptedStream {
         self.release(hold, &|_| true)
     }
 
+    /// Forwards the waiting messages that are due, in their order.
     fn release(&mut self, hold: &mut HoldQueue, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for lane in self.lanes.keys().cloned().collect::<Vec<_>>() {

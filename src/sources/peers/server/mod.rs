@@ -261,7 +261,7 @@ impl ServerStream {
         self.node = Some(node);
     }
 
-    /// Replaces the plan at `now`. A script that has begun goes on.
+    /// Replaces the plan at `now`. A script that has begun continues.
     pub fn handle_plan(&mut self, now: Time, plan: Arc<Plan>) {
         self.plan = plan;
         let StreamPlan::Snapshot(subscriptions) = &mut self.part else { return };

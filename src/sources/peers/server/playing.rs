@@ -48,6 +48,7 @@ impl ScriptPlayer {
         ScriptPlayer { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
     }
 
+    /// Notes what a client asks for, on which steps of the script may wait.
     pub(super) fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
         let open = self.open();
         let history = self.types.entry(url.clone()).or_default();
@@ -78,6 +79,7 @@ impl ScriptPlayer {
         self.leave += 1;
     }
 
+    /// Returns what to do next: send a step, wait for a time, or for the client.
     pub(super) fn next(&mut self, now: Time) -> Next {
         let script = self.script.clone();
         let Some(step) = script.steps.get(self.at) else { return Next::Idle };
@@ -127,6 +129,7 @@ impl ScriptPlayer {
         needs.iter().enumerate().filter(|(_, (_, need))| !self.is_met(need)).map(|(i, _)| i).collect()
     }
 
+    /// Whether what a step of the script waits for has happened.
     fn is_met(&self, need: &Need) -> bool {
         match need {
             Need::Ask { url, nth, names } => self.types.get(url).is_some_and(|history| {

@@ -179,6 +179,7 @@ impl ScriptReader {
         ScriptReader { script, verdicts: Vec::new(), types: BTreeMap::new() }
     }
 
+    /// Notes what the recorded client asked for before the next response.
     fn request(&mut self, at: Time, message: &Message, catalog: &Catalog) {
         if let Some(node) = message.node().filter(|node| !node.id.is_empty()) {
             self.script.node.get_or_insert_with(|| node.id.clone());
@@ -209,6 +210,7 @@ impl ScriptReader {
         }
     }
 
+    /// Adds a step that sends a recorded response.
     fn response(
         &mut self,
         at: Time,
@@ -247,6 +249,7 @@ impl ScriptReader {
         Ok(())
     }
 
+    /// Adds a step that ends the stream as the recorded server did.
     fn end(&mut self, at: Time, end: &End) {
         let what = match end {
             End { by: Some(Side::Client), .. } => return,
@@ -307,6 +310,7 @@ impl Pieces {
         Ok(Some(out))
     }
 
+    /// Encodes the entries of a list, up to the limit of bytes.
     fn list(&self, number: u32, list: &List, catalog: &Catalog) -> Option<Bytes> {
         let mut out = Vec::new();
         for blob in list.blobs() {

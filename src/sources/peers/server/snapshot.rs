@@ -293,7 +293,7 @@ impl Snapshot {
     /// Returns the resources that these streams received, at the current state of `store`.
     ///
     /// Later streams of a node replace earlier ones.
-    pub fn of(store: &Store, streams: &[StreamFact]) -> Snapshot {
+    pub fn from_store(store: &Store, streams: &[StreamFact]) -> Snapshot {
         let mut types: BTreeMap<TypeUrl, MergedType> = BTreeMap::new();
         let mut streams: Vec<&StreamFact> = streams.iter().collect();
         streams.sort_by_key(|stream| (stream.last_message, stream.stream));
@@ -413,6 +413,7 @@ impl MergedType {
         self.resources.retain(|_, (carrier, _)| carrier.is_none() || carrier.as_deref() != node);
     }
 
+    /// Takes over the resources of a type on a stream, also their removals.
     fn take(&mut self, store: &Store, stream: StreamId, url: &TypeUrl, node: Option<&str>) {
         let catalog = store.catalog();
         for fact in store.resources(stream, url) {

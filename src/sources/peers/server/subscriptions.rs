@@ -60,6 +60,12 @@ impl TypeSubscription {
         self.names.iter().flat_map(|name| known.covered_names(name)).cloned().collect()
     }
 
+    /// Whether the client has subscribed to a name directly, by a glob or by the wildcard.
+    fn covers(&self, name: &str) -> bool {
+        let is_member = |glob: &String| is_glob(glob) && xdscope_wire::xdstp::glob_matches(glob, name);
+        self.all || self.names.contains(name) || self.names.iter().any(is_member)
+    }
+
     /// Returns the covered names that are new or changed, and the covered names that were removed.
     fn changes(&self, known: &Type, was: &Type, has_ttls: bool) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if self.all {
@@ -366,21 +372,14 @@ fn delta(
                 Some((own, resource)) => {
                     let is_held = resource.version == **version && send.remove(own);
                     if is_held && has_ttls && resource.ttl.is_some() {
-                        // The timer of the client goes on (docs/protocol.md#g-02).
+                        // The timer of the client continues (docs/protocol.md#g-02).
                         answer.heartbeats.insert(own.clone());
                     }
                 }
-                None => {
-                    let wanted = want.all
-                        || want.names.contains(&**name)
-                        || want
-                            .names
-                            .iter()
-                            .any(|glob| is_glob(glob) && xdscope_wire::xdstp::glob_matches(glob, name));
-                    if wanted {
-                        answer.removed.insert(name.to_string());
-                    }
+                None if want.covers(name) => {
+                    answer.removed.insert(name.to_string());
                 }
+                None => {}
             }
         }
     }

@@ -493,7 +493,7 @@ stream 3 delta cds
             let id = stream.node.as_ref().map(|node| node.id.as_str());
             node.is_none() || id == node
         });
-        let snapshot = Snapshot::of(&store, &streams);
+        let snapshot = Snapshot::from_store(&store, &streams);
         let of_type = |(url, known): (&TypeUrl, &Arc<Type>)| {
             let kind = Kind::of_type_url(url.as_str()).map_or("?", |(kind, _)| kind.word());
             let names: Vec<&str> = known.names().map(|name| &**name).collect();

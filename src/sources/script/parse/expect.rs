@@ -46,6 +46,7 @@ impl Parser {
     }
 }
 
+/// Reads what follows `expect lint`.
 fn lint(lexer: &mut Lexer<'_>) -> Result<Expectation> {
     lexer.at_end();
     if lexer.keyword("none") {

@@ -75,6 +75,7 @@ impl MessageFields<'_> {
         Ok(())
     }
 
+    /// Reads the fields of a request line.
     fn request(&mut self, lexer: &mut Lexer<'_>) -> Result<MessageBody> {
         let keys: &[&str] = if self.stream.variant.is_delta() { &DELTA_REQUEST } else { &SOTW_REQUEST };
         let mut out = ScriptRequest::default();
@@ -116,6 +117,7 @@ impl MessageFields<'_> {
         Ok(MessageBody::Request(out))
     }
 
+    /// Reads the fields of a response line.
     fn response(&mut self, lexer: &mut Lexer<'_>) -> Result<MessageBody> {
         let keys: &[&str] = match self.stream.variant {
             Variant::Delta | Variant::DeltaAds | Variant::Dump => &DELTA_RESPONSE,

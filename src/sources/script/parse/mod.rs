@@ -68,6 +68,7 @@ enum StreamLife {
 }
 
 impl Parser {
+    /// Reads a line of the script by its first word.
     fn line(&mut self, lexer: &mut Lexer<'_>) -> Result<Statement> {
         let mark = lexer.mark();
         match lexer.bare() {

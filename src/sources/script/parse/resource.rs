@@ -19,6 +19,7 @@ pub(super) fn list(lexer: &mut Lexer<'_>, delta: bool) -> Result<Vec<ScriptEntry
     }
 }
 
+/// Reads an entry of a response: plain, in a wrapper, or raw bytes.
 fn entry(lexer: &mut Lexer<'_>, delta: bool) -> Result<ScriptEntry> {
     if lexer.eat("raw:") {
         return raw_bytes(lexer).map(ScriptEntry::Raw);

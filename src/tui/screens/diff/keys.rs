@@ -7,6 +7,7 @@ use crate::screens::screen::{Outcome, movement};
 
 use super::state::DiffScreen;
 
+/// Handles a command on the screen.
 pub(super) fn update(
     screen: &mut DiffScreen,
     command: Command,
@@ -56,6 +57,7 @@ pub(super) fn update(
     Outcome::Done
 }
 
+/// Scrolls the comparison, or selects another change of the push.
 fn step(screen: &mut DiffScreen, by: isize, common: &Common, data: &dyn Data) {
     let entries = screen.push.as_ref().map_or(0, |push| push.entries.len());
     if common.is_in_second_pane() || entries == 0 {
@@ -66,6 +68,7 @@ fn step(screen: &mut DiffScreen, by: isize, common: &Common, data: &dyn Data) {
     screen.choose_entry(data, common.rows(data));
 }
 
+/// Scrolls to the next change, or to the one before.
 fn jump_to_change(screen: &mut DiffScreen, common: &mut Common, forward: bool) {
     // Starts at the last jump, unless the user scrolled past it since.
     let top = screen.scroll;
@@ -87,6 +90,7 @@ fn jump_to_change(screen: &mut DiffScreen, common: &mut Common, forward: bool) {
     }
 }
 
+/// Compares the next newer or older version.
 fn show_version(screen: &mut DiffScreen, common: &mut Common, data: &dyn Data, newer: bool) {
     screen.follow(data, common.rows(data));
     let to = match (screen.new, newer) {
@@ -108,6 +112,7 @@ fn show_version(screen: &mut DiffScreen, common: &mut Common, data: &dyn Data, n
     }
 }
 
+/// Compares with the next kind of base version.
 fn next_base(screen: &mut DiffScreen, common: &mut Common) {
     screen.base = screen.base.next();
     if let Some(push) = &mut screen.push {

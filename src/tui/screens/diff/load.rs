@@ -207,6 +207,7 @@ fn with_versions(data: &dyn Data, target: ResourcePlace) -> ResourcePlace {
     ResourcePlace { stream, ..target }
 }
 
+/// Compares two contents field by field and line by line.
 fn compared(data: &dyn Data, old: Option<BlobId>, new: Option<BlobId>, strict_order: bool) -> Compared {
     let tree = |id: Option<BlobId>| data.contents().body(id?);
     let options = Options { strict_order, ..Options::default() };

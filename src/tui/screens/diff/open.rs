@@ -21,7 +21,7 @@ impl DiffScreen {
         let total = common.rows(data);
         let push = match against {
             Some(against) => PushDiff::between(data.store(), against, n, total),
-            None => PushDiff::of(data.store(), n, total),
+            None => PushDiff::compute(data.store(), n, total),
         };
         let Some(push) = push else { return false };
         let is_same = self.push.as_ref().is_some_and(|old| (old.n, old.against) == (push.n, push.against));

@@ -79,6 +79,7 @@ fn same(screen: &DiffScreen) -> &'static str {
     }
 }
 
+/// Wraps parts of a line; the sign stands before the first line.
 fn wrapped(sign: &str, parts: &[(String, bool)], room: usize, role: Role) -> Vec<StyledLine> {
     let room = room.saturating_sub(width(sign) + 1);
     let line = |(i, line): (usize, Vec<(String, bool)>)| -> StyledLine {
@@ -100,6 +101,7 @@ fn wrapped_lines(sign: &str, text: &str, room: usize) -> Vec<StyledLine> {
     pieces.into_iter().enumerate().map(line).collect()
 }
 
+/// Returns a part of a changed line; a strong one is a word that differs.
 fn word(text: String, strong: bool, role: Role) -> Span {
     let role = match (strong, role) {
         (true, Role::Added) => Role::AddedWord,
@@ -117,6 +119,7 @@ fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
     parts.into_iter().map(|part| (display_safe(short(part.text)).into_owned(), part.changed)).collect()
 }
 
+/// Returns a row of the diff in one column, wrapped.
 fn unified(screen: &DiffScreen, at: usize, room: usize) -> Vec<StyledLine> {
     let lines = &screen.compared.lines;
     let Some(row) = lines.rows().get(at) else { return vec![vec![]] };
@@ -141,6 +144,7 @@ fn unified(screen: &DiffScreen, at: usize, room: usize) -> Vec<StyledLine> {
     wrapped(sign, &safe(parts), room, role)
 }
 
+/// Returns a row of the diff in two columns, wrapped.
 fn pair(screen: &DiffScreen, common: &Common, at: usize, room: usize) -> Vec<StyledLine> {
     let lines = &screen.compared.lines;
     let Some(pair) = lines.pairs().get(at) else { return vec![vec![]] };
@@ -156,42 +160,43 @@ fn pair(screen: &DiffScreen, common: &Common, at: usize, room: usize) -> Vec<Sty
         }
         (old, new) => (old.map(whole), new.map(whole)),
     };
-    let both = left.is_some() && right.is_some();
-    let half = |parts: Option<Vec<(String, bool)>>,
-                number: Option<u32>,
-                sign: &str,
-                role: Role|
-     -> Vec<StyledLine> {
-        let (Some(parts), Some(number)) = (parts, number) else { return Vec::new() };
-        let (sign, role) = match (pair.changed, both) {
-            (false, _) => (" ", Role::Plain),
-            (true, true) => ("~", role),
-            (true, false) => (sign, role),
-        };
-        let mut out = Vec::new();
-        for (i, line) in wrap_parts(&parts, side.saturating_sub(7)).into_iter().enumerate() {
-            let number = if i == 0 { (u64::from(number) + 1).to_string() } else { String::new() };
-            let mut spans = vec![span(format!("{sign}{} ", pad_left(&number, 5)), Role::Muted)];
-            match role {
-                Role::Plain => {
-                    let text: String = line.into_iter().map(|(text, _)| text).collect();
-                    spans.extend(syntax::colored(&text, BodyFormat::Yaml));
-                }
-                role => spans.extend(line.into_iter().map(|(text, strong)| word(text, strong, role))),
-            }
-            out.push(spans);
-        }
-        out
+    let is_in_both = left.is_some() && right.is_some();
+    let (removed, added) = match (pair.changed, is_in_both) {
+        (false, _) => ((" ", Role::Plain), (" ", Role::Plain)),
+        (true, true) => (("~", Role::Removed), ("~", Role::Added)),
+        (true, false) => (("-", Role::Removed), ("+", Role::Added)),
     };
-    let left = half(left, pair.left, "-", Role::Removed);
-    let right = half(right, pair.right, "+", Role::Added);
-    (0..left.len().max(right.len()).max(1))
-        .map(|i| {
-            let mut line = left.get(i).cloned().unwrap_or_default();
-            line.push(plain(" ".repeat(side.saturating_sub(line_width(&line)))));
-            line.push(span(format!(" {bar} "), Role::Muted));
-            line.extend(right.get(i).cloned().unwrap_or_default());
-            line
-        })
-        .collect()
+    let lines_of = |parts: Option<Vec<(String, bool)>>, number, (sign, role)| match (parts, number) {
+        (Some(parts), Some(number)) => numbered(&parts, number, sign, role, side),
+        _ => Vec::new(),
+    };
+    let left = lines_of(left, pair.left, removed);
+    let right = lines_of(right, pair.right, added);
+    let mut lines = Vec::new();
+    for i in 0..left.len().max(right.len()).max(1) {
+        let mut line = left.get(i).cloned().unwrap_or_default();
+        line.push(plain(" ".repeat(side.saturating_sub(line_width(&line)))));
+        line.push(span(format!(" {bar} "), Role::Muted));
+        line.extend(right.get(i).cloned().unwrap_or_default());
+        lines.push(line);
+    }
+    lines
+}
+
+/// Wraps one side of a row, with its sign and its line number, from 0 on.
+fn numbered(parts: &[(String, bool)], number: u32, sign: &str, role: Role, room: usize) -> Vec<StyledLine> {
+    let mut lines = Vec::new();
+    for (i, line) in wrap_parts(parts, room.saturating_sub(7)).into_iter().enumerate() {
+        let number = if i == 0 { (u64::from(number) + 1).to_string() } else { String::new() };
+        let mut spans = vec![span(format!("{sign}{} ", pad_left(&number, 5)), Role::Muted)];
+        match role {
+            Role::Plain => {
+                let text: String = line.into_iter().map(|(text, _)| text).collect();
+                spans.extend(syntax::colored(&text, BodyFormat::Yaml));
+            }
+            role => spans.extend(line.into_iter().map(|(text, strong)| word(text, strong, role))),
+        }
+        lines.push(spans);
+    }
+    lines
 }

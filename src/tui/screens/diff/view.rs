@@ -11,6 +11,7 @@ use xdscope_present::report::Role;
 use super::state::DiffScreen;
 use super::{rows, summary};
 
+/// Draws the comparison of two versions.
 pub(super) fn draw(
     screen: &DiffScreen,
     common: &Common,

@@ -23,6 +23,7 @@ pub(crate) use state::GraphScreen;
 use state::Refresh;
 
 impl GraphScreen {
+    /// Selects the nearest row above that is less indented.
     fn select_parent(&mut self) {
         let Some(at) = self.tree.position() else { return };
         let depth = self.tree.rows.get(at).map_or(0, |row| row.follows.len());
@@ -82,6 +83,7 @@ impl GraphScreen {
         (scope, request.or(newest))
     }
 
+    /// Shows only branches with a problem, or all again.
     fn toggle_problems_only(&mut self, common: &mut Common) {
         self.view.problems = !self.view.problems;
         self.lay_out();

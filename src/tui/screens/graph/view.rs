@@ -28,6 +28,7 @@ const MAX_SHOWN_GAPS: usize = 3;
 /// Changed references of a refused update that are listed; the others are counted.
 const MAX_LISTED_CHANGES: usize = 4;
 
+/// Counts the resources, and those that are not ready, in words.
 pub(super) fn summary(screen: &GraphScreen) -> String {
     if let Some(percent) = screen.first_progress() {
         return format!("reading resources, {percent}%");
@@ -92,6 +93,7 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     line
 }
 
+/// Draws the tree and the selected node. Returns the cursor.
 pub(super) fn draw(
     screen: &GraphScreen,
     common: &Common,
@@ -156,6 +158,7 @@ pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) ->
     }
 }
 
+/// Returns the line of a tree row: branches, kind, name and state.
 fn line(screen: &GraphScreen, common: &Common, row: &TreeRow, width: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let (through, fork, last) =
@@ -289,6 +292,7 @@ fn pending_below(screen: &GraphScreen, node: &GraphNode) -> PendingStates {
     below.fold(PendingStates::default(), PendingStates::or)
 }
 
+/// Returns the color role of a state.
 fn role(state: &NodeState) -> Role {
     match state {
         NodeState::Ready | NodeState::Replaced => Role::Ok,

@@ -8,7 +8,7 @@ use xdscope_present::report::Role;
 use xdscope_present::{hold, report};
 use xdscope_schema::{FieldNames, to_yaml};
 use xdscope_wire::Interference;
-use xdscope_wire::event::StreamId;
+
 use xdscope_wire::text::type_label;
 
 use super::{HoldDetail, HoldScreen};
@@ -20,7 +20,7 @@ const MAX_LINES: usize = 20_000;
 const MAX_DIVERGED: usize = 3;
 
 impl HoldScreen {
-    /// Compares held messages with what their clients have, as far as that has changed.
+    /// Compares held messages with what their clients have, if that has changed.
     pub(super) fn load(&mut self, common: &Common, data: &dyn Data) {
         let (store, schema) = (data.store(), data.schema());
         let rows = &self.queue.rows;
@@ -41,18 +41,7 @@ impl HoldScreen {
             }
         }
         if common.paused.is_none() {
-            let is_open = |stream: &StreamId| data.stream(*stream).is_some_and(|fact| fact.closed.is_none());
-            let streams = store.intercepted_streams().into_iter().filter(is_open);
-            let states = streams.flat_map(|stream| data.states_of(stream));
-            let diverged = states.filter_map(|state| {
-                // The queue shows what is only held.
-                let diverged =
-                    state.diverged.filter(|diverged| diverged.facts.interference != Interference::Held)?;
-                let words = report::diverged(&diverged);
-                let label = type_label(state.type_url.as_str());
-                Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))
-            });
-            self.diverged = diverged.take(MAX_DIVERGED).collect();
+            self.diverged = diverged_types(common, data);
         }
     }
 
@@ -86,6 +75,30 @@ impl HoldScreen {
             _ => message(&fact, data).into_iter().map(|line| (Role::Plain, line)).collect(),
         };
     }
+}
+
+/// Describes the first types in which clients and servers believe different things.
+fn diverged_types(common: &Common, data: &dyn Data) -> Vec<String> {
+    let mut diverged_types = Vec::new();
+    for stream in data.store().intercepted_streams() {
+        if data.stream(stream).is_none_or(|fact| fact.closed.is_some()) {
+            continue;
+        }
+        for state in data.states_of(stream) {
+            if let Some(diverged) = &state.diverged
+                // The queue shows what is only held.
+                && diverged.facts.interference != Interference::Held
+            {
+                let client = common.client_name(state.node.as_deref(), state.stream);
+                let label = type_label(state.type_url.as_str());
+                diverged_types.push(format!("{client} {label} {}", report::diverged(diverged)));
+            }
+            if diverged_types.len() == MAX_DIVERGED {
+                return diverged_types;
+            }
+        }
+    }
+    diverged_types
 }
 
 /// Returns a message as YAML, without secrets.

@@ -154,6 +154,7 @@ fn hold_lines(screen: &HoldScreen, width: usize) -> Vec<StyledLine> {
     hold_choices(&row.fact).into_iter().flat_map(line).collect()
 }
 
+/// Draws the queue of held messages and the selected one.
 pub(super) fn draw(
     screen: &HoldScreen,
     common: &Common,

@@ -86,6 +86,7 @@ impl LintScreen {
         self.list.rows.is_empty() && self.total > 0 && common.filter_on(ScreenId::Lint).is_none()
     }
 
+    /// Hides all findings that have the rule of the selected one.
     fn hide_rule(&mut self, common: &mut Common, data: &dyn Data) {
         match self.finding.as_ref().map(|finding| finding.rule.id) {
             Some(rule) => {

@@ -42,6 +42,7 @@ pub(super) fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     ]
 }
 
+/// Counts the findings by severity, in words.
 pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     let [errors, warnings, notes] = screen.counts;
     let parts = [(errors, "error"), (warnings, "warn"), (notes, "info")];
@@ -64,6 +65,7 @@ pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     }
 }
 
+/// Draws the findings, and the manual of the selected rule.
 pub(super) fn draw(
     screen: &LintScreen,
     common: &Common,
@@ -164,6 +166,7 @@ fn has_manual_beside(screen: &LintScreen, common: &Common) -> bool {
     is_wide && !screen.shows_manual && !common.is_full_screen
 }
 
+/// Wraps a manual by paragraphs. Example scripts keep their lines.
 fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {
     let width = width.saturating_sub(2);
     let paragraph = |text: &str| match text.starts_with("Example") {

@@ -151,6 +151,7 @@ fn columns() -> [Column; 5] {
     ]
 }
 
+/// Returns the row of a version in force: its state, and when it was accepted.
 fn row(common: &Common, in_force: &VersionInForce) -> StyledLine {
     let VersionInForce { fact, version, accepted } = in_force;
     let mark = theme::state_mark(fact.state, common.theme.glyphs());

@@ -96,6 +96,7 @@ impl NackScreen {
         }
     }
 
+    /// Reads the report of the selected group, and compares its bodies.
     fn load_card(&mut self, data: &dyn Data) {
         let Some(group) = self.group() else {
             self.loaded = None;
@@ -122,6 +123,7 @@ impl NackScreen {
             && self.accepted.has_refusals_elsewhere()
     }
 
+    /// Selects the group so many places further down or up.
     fn next_group(&mut self, common: &mut Common, by: isize) {
         let at = self.groups.position().unwrap_or(0);
         let to = at.saturating_add_signed(by);

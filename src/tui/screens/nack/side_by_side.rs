@@ -47,6 +47,7 @@ pub(super) fn bodies(
     out
 }
 
+/// Returns the titles of the two bodies, in one column or two.
 fn title(compared: &BodyComparison, wide: bool, width: usize) -> StyledLine {
     let good = compared.good_title();
     let name = &compared.name;
@@ -91,6 +92,7 @@ impl PairView<'_> {
         }
     }
 
+    /// Returns the good line on the left and the refused one on the right.
     fn side_by_side(&self, width: usize) -> StyledLine {
         let half = width.saturating_sub(3) / 2;
         let glyphs = self.theme.glyphs();
@@ -112,6 +114,7 @@ impl PairView<'_> {
         line
     }
 
+    /// Returns the good line above the refused one.
     fn unified(&self) -> Vec<StyledLine> {
         let mut lines = Vec::new();
         if let Some(left) = self.left()

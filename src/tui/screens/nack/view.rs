@@ -55,6 +55,7 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     ]
 }
 
+/// Counts the refusals, their streams and the open ones, in words.
 pub(super) fn summary(screen: &NackScreen) -> String {
     let groups = &screen.groups.rows;
     let mut streams: Vec<_> = groups.iter().map(|group| group.stream).collect();
@@ -65,6 +66,7 @@ pub(super) fn summary(screen: &NackScreen) -> String {
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
+/// Draws the groups of NACKs and the card of the selected one.
 pub(super) fn draw(
     screen: &NackScreen,
     common: &Common,

@@ -1,9 +1,10 @@
 //! Compares the contents of two nodes.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use xdscope_engine::store::{ResourceState, StateFact};
+use xdscope_wire::event::{StreamId, TypeUrl};
 use xdscope_wire::text::type_label;
 
 use crate::common::Common;
@@ -25,6 +26,37 @@ fn in_force_note(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String
     format!(" (sent; in force {} against {})", word(mine), word(theirs))
 }
 
+/// Returns the hashes of the resources of a type that a client has, by name.
+fn contents(data: &dyn Data, url: &TypeUrl, stream: StreamId) -> BTreeMap<Arc<str>, Option<String>> {
+    let mut facts = data.store().resources(stream, url);
+    facts.retain(|fact| matches!(fact.state, ResourceState::Present | ResourceState::Kept));
+    facts.into_iter().map(|fact| (fact.name, fact.hash)).collect()
+}
+
+/// Says how the resources of a type on two streams differ: `CDS ~1 -0 +2`.
+fn compare_type(data: &dyn Data, url: &TypeUrl, mine: StreamId, theirs: StreamId) -> String {
+    let (my_contents, their_contents) = (contents(data, url, mine), contents(data, url, theirs));
+    let (mut differ, mut only_mine) = (0, 0);
+    for (name, hash) in &my_contents {
+        match their_contents.get(name) {
+            Some(other) => differ += usize::from(other != hash),
+            None => only_mine += 1,
+        }
+    }
+    let only_theirs = their_contents.keys().filter(|name| !my_contents.contains_key(*name)).count();
+    let (mine, theirs) = (data.state(mine, url), data.state(theirs, url));
+    let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.offered.clone());
+    let label = type_label(url.as_str());
+    let note = in_force_note(mine.as_ref(), theirs.as_ref());
+    if differ + only_mine + only_theirs > 0 {
+        format!("{label} ~{differ} -{only_theirs} +{only_mine}{note}")
+    } else if version(&mine) != version(&theirs) {
+        format!("{label} same content, other version{note}")
+    } else {
+        format!("{label} same{note}")
+    }
+}
+
 /// Marks a node, or says how the contents of two differ. Versions are opaque, so contents are
 /// compared.
 pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, data: &dyn Data) {
@@ -41,34 +73,11 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
         common.say(format!("{name} is marked: D on another node says how they differ"));
         return;
     };
-    let store = data.store();
     let mut parts = Vec::new();
-    for (url, cells) in screen.table.types.iter().zip(row.cells.iter().zip(&other.cells)) {
-        let (Some(a), Some(b)) = cells.0.as_ref().zip(cells.1.as_ref()).unzip() else { continue };
-        let contents = |stream| -> HashMap<Arc<str>, Option<String>> {
-            let facts = store.resources(stream, url).into_iter();
-            let facts =
-                facts.filter(|fact| matches!(fact.state, ResourceState::Present | ResourceState::Kept));
-            facts.map(|fact| (fact.name, fact.hash)).collect()
-        };
-        let (mine, theirs) = (contents(a.stream), contents(b.stream));
-        let differ = mine.iter().filter(|(name, hash)| theirs.get(*name).is_some_and(|other| other != *hash));
-        let differ = differ.count();
-        let only = |a: &HashMap<Arc<str>, _>, b: &HashMap<Arc<str>, _>| {
-            a.keys().filter(|name| !b.contains_key(*name)).count()
-        };
-        let (left, right) = (only(&theirs, &mine), only(&mine, &theirs));
-        let (a, b) = (data.state(a.stream, url), data.state(b.stream, url));
-        let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.offered.clone());
-        let label = type_label(url.as_str());
-        let note = in_force_note(a.as_ref(), b.as_ref());
-        parts.push(if differ + left + right > 0 {
-            format!("{label} ~{differ} -{left} +{right}{note}")
-        } else if version(&a) != version(&b) {
-            format!("{label} same content, other version{note}")
-        } else {
-            format!("{label} same{note}")
-        });
+    for ((url, mine), theirs) in screen.table.types.iter().zip(&row.cells).zip(&other.cells) {
+        if let (Some(mine), Some(theirs)) = (mine, theirs) {
+            parts.push(compare_type(data, url, mine.stream, theirs.stream));
+        }
     }
     let differences =
         if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };

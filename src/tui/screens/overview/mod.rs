@@ -66,6 +66,7 @@ impl OverviewScreen {
         row.map(|row| row.name.clone())
     }
 
+    /// Opens the selected node, or the chosen problem in the second pane.
     fn open(&self, common: &mut Common) -> Outcome {
         match (common.pane, self.selected_stream(), common.chosen_problem()) {
             (Pane::Main, Some(stream), _) => {

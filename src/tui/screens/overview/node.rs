@@ -53,6 +53,7 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
     lines
 }
 
+/// Lists id, cluster and locality of a node.
 fn node_line(stream: Option<&StreamFact>) -> StyledLine {
     let mut words = Vec::new();
     if let Some(node) = stream.and_then(|stream| stream.node.as_ref()) {
@@ -75,6 +76,7 @@ fn node_line(stream: Option<&StreamFact>) -> StyledLine {
     vec![span(" node     ", Role::Muted), plain(words.join("  "))]
 }
 
+/// Describes a stream: its age, reconnects and control plane.
 fn stream_line(common: &Common, stream: &StreamFact, reconnects: usize) -> StyledLine {
     let mut words = format!("#{} {}", stream.stream.0, variant_words(stream.variant));
     match stream.closed {

@@ -141,13 +141,15 @@ impl NodeTable {
         Some(listed.map(|(at, _)| at).collect())
     }
 
+    /// Reads the facts of all streams.
     fn read(&mut self, data: &dyn Data) {
-        let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
-        let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
-        self.streams = streams.len();
-        (self.all_streams, self.all_states, self.marks) = (streams, cells, data.store().client_marks());
+        self.all_streams = data.streams().into_iter().map(Arc::new).collect();
+        self.all_states = data.summaries().into_iter().map(Arc::new).collect();
+        self.marks = data.store().client_marks();
+        self.streams = self.all_streams.len();
     }
 
+    /// Makes the rows from the facts: those that match, folded and sorted.
     fn derive(
         &mut self,
         data: &dyn Data,
@@ -157,13 +159,14 @@ impl NodeTable {
     ) {
         let is_in_scope = |url: &TypeUrl| key.type_url.as_ref().is_none_or(|only| url == only);
         let is_narrowed = filter.is_some() || key.type_url.is_some();
-        let is_match = |cell: &&Arc<SummaryFact>| {
-            is_in_scope(&cell.type_url) && filter.is_none_or(|applied| data.cell_matches(applied, cell))
-        };
         let mut matched = HashSet::new();
         if is_narrowed {
-            let cells = self.all_states.iter().filter(is_match);
-            matched.extend(cells.map(|cell| (cell.stream, cell.type_url.clone())));
+            for cell in &self.all_states {
+                let is_match = filter.is_none_or(|applied| data.cell_matches(applied, cell));
+                if is_match && is_in_scope(&cell.type_url) {
+                    matched.insert((cell.stream, cell.type_url.clone()));
+                }
+            }
         }
         // A filter chooses rows. The cells of a row show the states of all types, also of those
         // that do not match: an empty cell would say that the type is not in use.
@@ -179,7 +182,7 @@ impl NodeTable {
             });
         }
         let matching_nodes = count_nodes(&rows);
-        self.matched = is_narrowed.then_some(matched);
+        self.matched = if is_narrowed { Some(matched) } else { None };
         let is_hidden = |url: &TypeUrl| key.hidden.contains(&type_label(url.as_str()));
         let is_kept: Vec<bool> = all_types.iter().map(|url| is_in_scope(url) && !is_hidden(url)).collect();
         let mut types = all_types.clone();
@@ -187,13 +190,7 @@ impl NodeTable {
         for row in &mut rows {
             keep_marked(&mut row.cells, &is_kept);
         }
-        let mut counts: Vec<(TypeState, usize)> = Vec::new();
-        for row in &rows {
-            match counts.iter_mut().find(|(state, _)| *state == row.worst) {
-                Some((_, count)) => *count += 1,
-                None => counts.push((row.worst, 1)),
-            }
-        }
+        let counts = count_states(&rows);
         let mut folded = 0;
         // A filter unfolds what matches.
         if is_many && !key.is_unfolded && filter.is_none() {
@@ -201,19 +198,7 @@ impl NodeTable {
             rows.retain(|row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some());
             folded = before - rows.len();
         }
-        match key.sort {
-            // In the order of the problems; closed nodes take part.
-            Sort::Worst => {
-                rows.sort_by_cached_key(|row| (worst.of_row(row).unwrap_or(usize::MAX), row.rank(), row.key));
-            }
-            Sort::Column(_) => {}
-            Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
-            Sort::Newest => {
-                rows.sort_by_key(|row| {
-                    Reverse(row.streams.iter().filter_map(|stream| stream.last_message).max())
-                });
-            }
-        }
+        sort_rows(&mut rows, &key.sort, worst);
         let key = Some(key);
         let all = NodeTable {
             types,
@@ -230,12 +215,40 @@ impl NodeTable {
     }
 }
 
+/// Counts the rows by their worst states.
+fn count_states(rows: &[Row]) -> Vec<(TypeState, usize)> {
+    let mut counts: Vec<(TypeState, usize)> = Vec::new();
+    for row in rows {
+        match counts.iter_mut().find(|(state, _)| *state == row.worst) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((row.worst, 1)),
+        }
+    }
+    counts
+}
+
+/// Sorts rows as the user has chosen. Columns are sorted where the table is drawn.
+fn sort_rows(rows: &mut [Row], sort: &Sort, worst: &WorstProblems) {
+    match sort {
+        // In the order of the problems; closed nodes take part.
+        Sort::Worst => {
+            rows.sort_by_cached_key(|row| (worst.of_row(row).unwrap_or(usize::MAX), row.rank(), row.key));
+        }
+        Sort::Column(_) => {}
+        Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+        Sort::Newest => {
+            rows.sort_by_key(|row| Reverse(row.streams.iter().filter_map(|stream| stream.last_message).max()))
+        }
+    }
+}
+
 /// Keeps the items that are marked.
 fn keep_marked<T>(items: &mut Vec<T>, marks: &[bool]) {
     let mut marks = marks.iter();
     items.retain(|_| *marks.next().unwrap_or(&true));
 }
 
+/// Whether less than a time has passed between two moments.
 fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
     then.1 <= now.1 && now.1.since(then.1) < than
 }

@@ -66,6 +66,7 @@ fn unfolded(line: &StyledLine, width: usize) -> Vec<StyledLine> {
     field(&label.text, &words, role, width)
 }
 
+/// Draws the problems above the table of nodes. Returns the cursor.
 pub(super) fn draw(
     screen: &OverviewScreen,
     common: &Common,
@@ -128,6 +129,7 @@ fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     message_rows::draw_apart(common, canvas, inner, &screen.newest, false, None);
 }
 
+/// Says how to get a first stream.
 fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
     let lines = if common.info.empty.is_empty() {
         vec!["no stream yet".to_owned()]

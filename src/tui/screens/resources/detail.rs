@@ -65,7 +65,7 @@ pub struct ResourceDetail {
     pub structured: Option<StructuredFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
-    /// The search for versions, while it goes on.
+    /// The search for versions, while it continues.
     scan: Option<Versions>,
     /// The first push of the version shown; `None` is the newest version.
     chosen: Option<Seq>,
@@ -170,6 +170,7 @@ impl ResourceDetail {
         self.references.iter().find(|reference| reference.link.path == line.path)
     }
 
+    /// Reads the facts and versions of the selected resource.
     pub fn load(
         &mut self,
         data: &dyn Data,
@@ -229,6 +230,7 @@ impl ResourceDetail {
         self.referrers.as_mut().is_some_and(|users| users.search(contents))
     }
 
+    /// Examines more rows for versions of the resource.
     fn search_versions(&mut self, contents: Contents<'_>) {
         let Some((mut scan, key)) = self.scan.take().zip(self.key.as_ref()) else { return };
         let Some(name) = &key.path.name else { return };
@@ -252,6 +254,7 @@ impl ResourceDetail {
         self.format.unwrap_or(BodyFormat::Yaml)
     }
 
+    /// Renders the content if it has changed, and keeps the line in view.
     pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize, docs: bool) {
         let content = self.content();
         let wanted = Some(LinesKey { content, format: self.format(), folds: self.folds.clone() });
@@ -332,24 +335,9 @@ impl ResourceDetail {
             return self.lines.push(plain("(this content was discarded)".to_owned()));
         };
         self.lines = body_lines::lines(body, &self.folds);
-        if let Some((stream, own)) = self.key.as_ref().map(|key| (key.stream, &key.path.type_url)) {
-            let version = Kind::of_type_url(own.as_str()).map_or(ApiVersion::V3, |(_, version)| version);
-            let fact = |link: &Link| {
-                let url = link.kind.type_url(version)?;
-                contents.store.resource(stream, &url, &link.name)
-            };
-            let reference = |link: Link| {
-                let fact = fact(&link);
-                let is_missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
-                let lacks_entry = link.name.contains('#')
-                    && fact
-                        .as_ref()
-                        .and_then(|fact| contents.body(fact.content?))
-                        .is_some_and(|list| graph::lacks_entry(&list, &link.name));
-                let fact = fact.map(|fact| (fact.state, fact.refused));
-                Reference { fact, is_missing, lacks_entry, link }
-            };
-            self.references = contents.links(body).into_iter().map(reference).collect();
+        if let Some(key) = &self.key {
+            let links = contents.links(body).into_iter();
+            self.references = links.map(|link| reference(contents, key, link)).collect();
         }
     }
 
@@ -387,6 +375,27 @@ impl ResourceDetail {
     }
 }
 
+/// Looks up the target of a reference in the content of a resource.
+fn reference(contents: Contents<'_>, key: &ContentsKey, link: Link) -> Reference {
+    let own = key.path.type_url.as_str();
+    let version = Kind::of_type_url(own).map_or(ApiVersion::V3, |(_, version)| version);
+    let fact = match link.kind.type_url(version) {
+        Some(url) => contents.store.resource(key.stream, &url, &link.name),
+        None => None,
+    };
+    let is_missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
+    let mut lacks_entry = false;
+    if link.name.contains('#')
+        && let Some(content) = fact.as_ref().and_then(|fact| fact.content)
+        && let Some(list) = contents.body(content)
+    {
+        lacks_entry = graph::lacks_entry(&list, &link.name);
+    }
+    let fact = fact.map(|fact| (fact.state, fact.refused));
+    Reference { fact, is_missing, lacks_entry, link }
+}
+
+/// Whether the client has the resource.
 fn has_content(fact: &ResourceFact) -> bool {
     matches!(fact.state, ResourceState::Present | ResourceState::Kept)
 }

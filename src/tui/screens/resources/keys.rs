@@ -10,6 +10,7 @@ use xdscope_wire::event::{ApiVersion, Kind};
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};
 
+/// Handles a command on the screen.
 pub(super) fn update(
     screen: &mut ResourcesScreen,
     command: Command,
@@ -60,6 +61,7 @@ fn next_focus(focus: Focus, command: Command) -> Focus {
     }
 }
 
+/// Moves the selection in the pane that has the focus.
 fn step(screen: &mut ResourcesScreen, by: isize, is_full_screen: bool) {
     let detail = &mut screen.detail;
     match screen.focus {
@@ -81,6 +83,7 @@ fn step(screen: &mut ResourcesScreen, by: isize, is_full_screen: bool) {
     }
 }
 
+/// Folds the selected row, else moves the focus to the tree.
 fn left(screen: &mut ResourcesScreen) {
     match screen.focus {
         Focus::Tree => {
@@ -91,6 +94,7 @@ fn left(screen: &mut ResourcesScreen) {
     }
 }
 
+/// Unfolds the selected row, else moves the focus to the content.
 fn right(screen: &mut ResourcesScreen) {
     match screen.focus {
         Focus::Tree if screen.tree.fold(true) => {}
@@ -102,6 +106,7 @@ fn right(screen: &mut ResourcesScreen) {
     }
 }
 
+/// Shows the next older or newer version.
 fn show_version(screen: &mut ResourcesScreen, common: &mut Common, older: bool) {
     let detail = &mut screen.detail;
     let current = detail.version_shown();
@@ -149,6 +154,7 @@ fn compare_variants(screen: &ResourcesScreen, common: &mut Common) -> Outcome {
     Outcome::Open(Destination::Variants { resource, other: other.stream })
 }
 
+/// Opens what is selected in the pane that has the focus.
 fn open(screen: &mut ResourcesScreen, common: &mut Common, contents: Contents<'_>) {
     let selected = screen.tree.selected.clone();
     match screen.focus {
@@ -201,6 +207,7 @@ fn target(contents: Contents<'_>, screen: &ResourcesScreen, link: &Link) -> Opti
     Some(TreePath { name: Some(name?), type_url })
 }
 
+/// Selects another resource, and remembers the way back.
 fn jump(screen: &mut ResourcesScreen, to: TreePath) {
     if let Some(from) = screen.tree.selected.clone() {
         screen.trail.push((from, screen.detail.line));

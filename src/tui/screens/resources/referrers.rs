@@ -65,6 +65,7 @@ impl Referrers {
         last
     }
 
+    /// Whether the content of a resource refers to the searched one.
     fn refers(&self, contents: Contents<'_>, from: &TreePath) -> bool {
         let fact =
             from.name.as_ref().and_then(|name| contents.store.resource(self.stream, &from.type_url, name));

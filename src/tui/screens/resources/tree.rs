@@ -127,6 +127,7 @@ impl ResourceTree {
         self.stream
     }
 
+    /// Whether the names of a type are unfolded.
     fn is_open(&self, list: &TypeList) -> bool {
         let is_turned = |types: &HashSet<TypeUrl>| types.contains(&list.fact.type_url);
         match self.filter {
@@ -215,6 +216,7 @@ impl ResourceTree {
         self.types.iter().map(|list| self.rows_of(list)).sum()
     }
 
+    /// Returns the place at a row, and the index of its type.
     fn at(&self, row: usize) -> Option<(TreePath, usize)> {
         let mut left = row;
         for (i, list) in self.types.iter().enumerate() {

@@ -21,6 +21,7 @@ use xdscope_present::text;
 use xdscope_present::text::{Keep, cut, pad, wrap};
 use xdscope_wire::text::{count, display_safe, plural, shown_name, size, type_label};
 
+/// Counts the resources, and those that are refused or missing, in words.
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;
     let sum = |number: &dyn Fn(&SummaryFact) -> u64| types.iter().map(|list| number(&list.fact)).sum::<u64>();
@@ -42,6 +43,7 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     words.join(", ")
 }
 
+/// Draws the tree of resources and the selected content.
 pub(super) fn draw(
     screen: &ResourcesScreen,
     common: &Common,
@@ -134,6 +136,7 @@ fn holder_line(screen: &ResourcesScreen, common: &Common, holder: &ResourceFact)
     vec![plain(format!("   {node} @{version}  ")), span(word, role)]
 }
 
+/// Describes a version: its verdict, and when and how often it was sent.
 fn version_line(common: &Common, detail: &ResourceDetail, version: &VersionFact) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let (symbol, role) = match version.verdict.map(|by| by.verdict) {
@@ -158,6 +161,7 @@ fn version_line(common: &Common, detail: &ResourceDetail, version: &VersionFact)
     line
 }
 
+/// Draws the content of the selected resource. Returns the selected row.
 fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
@@ -208,6 +212,7 @@ pub(super) fn name_lines(detail: &ResourceDetail, glyphs: &Glyphs, area: Rect) -
     lines.take(usize::from(area.height / 2)).collect()
 }
 
+/// Draws the lines of a content. Returns the selected row.
 fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let detail = &screen.detail;
     let width = usize::from(area.width);
@@ -271,6 +276,7 @@ fn notes(screen: &ResourcesScreen, common: &Common, path: &str, folded: bool) ->
     spans
 }
 
+/// Draws the documentation of the selected field.
 fn docs(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) {
     if area.is_empty() {
         return;

@@ -32,6 +32,7 @@ pub(crate) struct MissingAnswers {
 }
 
 impl MissingAnswers {
+    /// Reads why answers are missing, once the session has changed.
     pub(crate) fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
         let (Some(stream), Some(url)) = (stream, url) else {
             *self = MissingAnswers::default();

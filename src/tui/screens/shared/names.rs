@@ -13,7 +13,7 @@ use crate::data::{AppliedFilter, Contents};
 const NAMES_PER_STEP: usize = 256;
 /// The interval at which names are matched again, because their contents may have changed.
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
-/// Matches by name alone that are shown while the search goes on.
+/// Matches by name alone that are shown while the search continues.
 const MAX_PREVIEW: usize = 4096;
 
 /// Names, and their concatenation, so that a word is found in all of them at once.

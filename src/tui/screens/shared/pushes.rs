@@ -22,7 +22,7 @@ pub(crate) fn push_of(data: &dyn Data, state: &StateFact) -> Option<Seq> {
 pub(crate) fn newest_with_changes(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
     let has_changes = |n: &Seq| {
         let store = data.store();
-        PushDiff::of(store, *n, store.rows()).is_some_and(|push| !push.entries.is_empty())
+        PushDiff::compute(store, *n, store.rows()).is_some_and(|push| !push.entries.is_empty())
     };
     pushes.clone().find(has_changes).or(pushes.clone().next())
 }

@@ -52,6 +52,7 @@ impl Measure {
         }
     }
 
+    /// Returns the figure of a cell of this length.
     fn value(self, tally: &Tally, cell: Duration) -> u64 {
         match self {
             Measure::Pushes => tally.pushes.into(),
@@ -159,6 +160,7 @@ struct Heights {
     axis: u16,
 }
 
+/// Divides the lines of an area among the charts.
 fn heights(area: Rect) -> Heights {
     let one_line = u16::from(split(area).1.is_empty());
     match area.height {

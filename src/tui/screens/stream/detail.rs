@@ -55,6 +55,7 @@ impl DetailFields {
     }
 }
 
+/// Lists versions, nonces, NACKs and waits of the selected type.
 fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: usize) -> Vec<StyledLine> {
     let mut fields = DetailFields { lines: Vec::new(), width };
     add_versions(&mut fields, common, state);
@@ -111,6 +112,7 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
     fields.add("rejected", &text, if is_open { Role::Bad } else { Role::Muted });
 }
 
+/// Adds the newest nonces, and how many wait for an answer.
 fn add_nonces(fields: &mut DetailFields, common: &Common, state: &StateFact) {
     let mut nonces: Vec<&str> = state.nacks.iter().rev().take(6).rev().map(|nack| &*nack.nonce).collect();
     nonces.extend(state.nonce.as_deref());

@@ -40,6 +40,7 @@ impl Events<'_> {
     }
 }
 
+/// Lists the events of a stream: opening, TLS, traffic and end.
 fn stream_lines(common: &Common, stream: &StreamFact, width: usize) -> Vec<StyledLine> {
     let mut events = Events { common, width, lines: Vec::new() };
     add_opening(&mut events, stream);

@@ -89,6 +89,7 @@ impl ListRow for StateFact {
 }
 
 impl StreamScreen {
+    /// Reads the facts of a stream, and of the streams before it.
     fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
         self.all_states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
         self.all_states.sort_by_cached_key(|state| type_order(&state.type_url));

@@ -84,6 +84,7 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
     ]
 }
 
+/// Returns the state of a type with its age.
 fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
     let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
@@ -99,6 +100,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     span(text, role)
 }
 
+/// Draws the stream: reconnects, traffic, types, details. Returns the cursor.
 pub(super) fn draw(
     screen: &StreamScreen,
     common: &Common,

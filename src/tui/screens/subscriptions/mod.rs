@@ -32,6 +32,7 @@ pub(crate) use state::SubscriptionsScreen;
 use state::{NameRow, SubscribedType};
 
 impl SubscriptionsScreen {
+    /// Selects another name, or another type and its first name.
     fn step(&mut self, by: isize, common: &mut Common) {
         if common.is_in_second_pane() {
             self.choose(self.at.saturating_add_signed(by));
@@ -74,6 +75,7 @@ impl SubscriptionsScreen {
         (scope, n)
     }
 
+    /// Reads the subscriptions of a stream, by type.
     fn load_types(&mut self, store: &Store, stream: StreamId) {
         self.stream = Some(stream);
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
@@ -153,7 +155,7 @@ impl SubscriptionsScreen {
                 is_warming: warming.contains(&name),
                 members: fact.as_ref().and_then(|fact| members.count(store, &structured, fact)),
                 fact,
-                waits: PendingNameFact::of(store, stream, url, &name),
+                waits: PendingNameFact::find(store, stream, url, &name),
                 asked: self.asked.get(&name).copied(),
                 came: self.came.get(&name).copied(),
                 claim: store.claim(stream, url, &name),

@@ -19,6 +19,7 @@ use xdscope_wire::text::{count, latency, plural, shown_name, type_label};
 
 use crate::widgets::text::{field, paragraph};
 
+/// Says in short how the client subscribes: by names, globs or a wildcard.
 fn mode(subscribed: &SubscribedType, narrow: bool) -> &'static str {
     match subscribed.wildcard {
         Wildcard::None if subscribed.globs > 0 && subscribed.globs < subscribed.fact.names => "by name, glob",
@@ -33,6 +34,7 @@ fn mode(subscribed: &SubscribedType, narrow: bool) -> &'static str {
     }
 }
 
+/// Explains how the client subscribes.
 fn wildcard_words(subscribed: &SubscribedType) -> &'static str {
     match subscribed.wildcard {
         Wildcard::None if subscribed.globs > 0 => {
@@ -46,6 +48,7 @@ fn wildcard_words(subscribed: &SubscribedType) -> &'static str {
     }
 }
 
+/// Counts the names, and those that match the filter, in words.
 pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     if screen.has_more_to_search() {
         return format!("{}, looking through messages", plural(screen.all() as u64, "name"));
@@ -94,6 +97,7 @@ pub(super) fn name_columns() -> [Column; 4] {
     ]
 }
 
+/// Returns the row of a type: its mode, and how many names are missing.
 fn type_row(subscribed: &SubscribedType, narrow: bool) -> StyledLine {
     let fact = &subscribed.fact;
     let by_name = fact.names > 0 || subscribed.wildcard == Wildcard::None;
@@ -194,6 +198,7 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     }
 }
 
+/// Draws types, names and the selected name. Returns the cursor.
 pub(super) fn draw(
     screen: &SubscriptionsScreen,
     common: &Common,

@@ -60,6 +60,7 @@ impl InterceptedTexts {
         lines
     }
 
+    /// Returns the original and what was sent instead in two columns.
     fn beside(&self, width: usize, cut_mark: &str) -> Vec<StyledLine> {
         let column = width.saturating_sub(5) / 2;
         let cell = |side: DiffSide, at: Option<u32>| {

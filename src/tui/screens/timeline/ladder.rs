@@ -40,6 +40,7 @@ pub(super) fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas
     selected_row
 }
 
+/// Returns the names above the two ends of the arrows.
 fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {
     let current = screen.selected_message.as_ref().and_then(|current| current.fact.node.clone());
     let client = match (common.scope.stream, current) {
@@ -53,6 +54,7 @@ fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {
     vec![span(format!("{}{client}{}{server}", " ".repeat(LEFT_WIDTH), " ".repeat(gap)), Role::Muted)]
 }
 
+/// Returns the line of a message: an arrow between client and server.
 fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let fact = &*shown.line;

@@ -39,6 +39,7 @@ impl TimelineScreen {
         self.format = self.format.map_or(Some(BodyFormat::Yaml), BodyFormat::next);
     }
 
+    /// Scrolls a body by some columns.
     fn scroll_sideways(&mut self, right: bool) -> Outcome {
         if self.format.is_none() {
             return Outcome::NotHandled;
@@ -56,6 +57,7 @@ impl TimelineScreen {
         }
     }
 
+    /// Returns the row of the next NACK in a direction.
     fn nack_row(&self, data: &dyn Data, forward: bool) -> Option<usize> {
         let current = self.selected?;
         let is_shown = |row: &usize| self.index.get(self.index.rank(*row)) == Some(*row);

@@ -89,6 +89,25 @@ pub struct SelectedMessage {
     pub intercepted: Option<Arc<InterceptedTexts>>,
 }
 
+impl SelectedMessage {
+    /// Reads the message of a row. `current`: the message that was selected before.
+    fn load(data: &dyn Data, row: TimelineRow, current: Option<SelectedMessage>) -> Option<SelectedMessage> {
+        if let Some(current) = current
+            && current.row.row == row.row
+        {
+            let warming = warming(data, &current.fact);
+            return Some(SelectedMessage { row, warming, ..current });
+        }
+        let fact = Arc::new(data.row(row.row)?);
+        let variant = data.stream(fact.stream).and_then(|stream| stream.variant);
+        let is_delta = variant.is_some_and(Variant::is_delta);
+        let has_one_type = !variant.is_some_and(Variant::is_aggregated);
+        let warming = warming(data, &fact);
+        let intercepted = InterceptedTexts::read(data, &fact).map(Arc::new);
+        Some(SelectedMessage { row, fact, is_delta, has_one_type, warming, intercepted })
+    }
+}
+
 /// The first lines of a body.
 #[derive(Clone, Debug)]
 pub struct BodyText {
@@ -117,12 +136,7 @@ impl TimelineScreen {
         }
         let needs_content = filter.is_some_and(|applied| applied.filter.needs_content());
         let slice = if needs_content { DECODED_ROWS_PER_STEP } else { ROWS_PER_STEP };
-        self.index.extend(rows, slice, |row| {
-            let in_scope =
-                || data.place_of(row).is_some_and(|(stream, type_url)| scope.has(stream, &type_url));
-            let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));
-            (*scope == Scope::default() || in_scope()) && filter.is_none_or(matches)
-        });
+        self.index.extend(rows, slice, |row| is_listed(data, row, scope, filter));
         !self.index.is_complete()
     }
 
@@ -139,6 +153,7 @@ impl TimelineScreen {
         self.index.nearest(self.selected?)
     }
 
+    /// Moves the selection by some rows. Going up ends following.
     pub fn step(&mut self, by: isize, total: usize) {
         let Some(at) = self.position() else { return };
         let last = self.index.len().saturating_sub(1);
@@ -160,10 +175,10 @@ impl TimelineScreen {
     /// The row on a line of the list. The lines of gaps have none.
     pub(super) fn row_on_line(&self, line: usize) -> Option<usize> {
         let mut next_line = 0;
-        for (i, shown) in self.window.iter().enumerate() {
-            next_line += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && shown.is_after_gap());
+        for (i, row) in self.window.iter().enumerate() {
+            next_line += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && row.is_after_gap());
             if next_line == line {
-                return Some(shown.row);
+                return Some(row.row);
             }
             next_line += 1;
         }
@@ -222,47 +237,47 @@ impl TimelineScreen {
         self.load_body(data, detail, needs_all);
     }
 
+    /// Counts the lines of the list up to the selected row, with those of gaps.
     fn lines_to_selected(&self) -> usize {
-        let rows = self.window.iter().take_while(|shown| Some(shown.row) <= self.selected).enumerate();
-        rows.map(|(i, shown)| 1 + usize::from(i > 0 && !self.is_unfolded && shown.is_after_gap())).sum()
+        let rows = self.window.iter().take_while(|row| Some(row.row) <= self.selected).enumerate();
+        rows.map(|(i, row)| 1 + usize::from(i > 0 && !self.is_unfolded && row.is_after_gap())).sum()
     }
 
-    fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
+    /// Loads the rows from position `top` on, and the selected message.
+    fn load(&mut self, data: &dyn Data, top: usize, height: usize, selected: usize) {
         let mut loaded = std::mem::take(&mut self.window);
         let current = self.selected_message.take();
-        let mut fetch = |position: usize| {
-            let row = self.index.get(position)?;
-            if let Some(shown) = loaded.iter().find(|shown| shown.row == row) {
-                return Some(shown.clone());
-            }
-            let shown = TimelineRow { row, line: Arc::new(data.line(row)?), delta: None };
-            loaded.push(shown.clone());
-            Some(shown)
-        };
-        let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.line.at);
+        let mut before = None;
+        if let Some(above) = top.checked_sub(1)
+            && let Some(row) = self.fetch(data, &mut loaded, above)
+        {
+            before = Some(row.line.at);
+        }
         let mut window = Vec::with_capacity(height);
         for position in top..top + height {
-            let Some(mut shown) = fetch(position) else { break };
-            shown.delta = before.map(|before| shown.line.at.since(before));
-            before = Some(shown.line.at);
-            window.push(shown);
+            let Some(mut row) = self.fetch(data, &mut loaded, position) else { break };
+            row.delta = before.map(|before| row.line.at.since(before));
+            before = Some(row.line.at);
+            window.push(row);
         }
-        self.selected_message = fetch(at).and_then(|shown| {
-            if let Some(selected) = current.filter(|current| current.row.row == shown.row) {
-                let warming = warming(data, &selected.fact);
-                return Some(SelectedMessage { row: shown, warming, ..selected });
-            }
-            let fact = data.row(shown.row).map(Arc::new)?;
-            let variant = data.stream(fact.stream).and_then(|stream| stream.variant);
-            let is_delta = variant.is_some_and(Variant::is_delta);
-            let has_one_type = !variant.is_some_and(Variant::is_aggregated);
-            let warming = warming(data, &fact);
-            let intercepted = InterceptedTexts::read(data, &fact).map(Arc::new);
-            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type, warming, intercepted })
-        });
+        if let Some(row) = self.fetch(data, &mut loaded, selected) {
+            self.selected_message = SelectedMessage::load(data, row, current);
+        }
         self.window = window;
     }
 
+    /// Returns the row at a position, and adds the row to those that are loaded.
+    fn fetch(&self, data: &dyn Data, loaded: &mut Vec<TimelineRow>, position: usize) -> Option<TimelineRow> {
+        let row = self.index.get(position)?;
+        if let Some(known) = loaded.iter().find(|known| known.row == row) {
+            return Some(known.clone());
+        }
+        let fetched = TimelineRow { row, line: Arc::new(data.line(row)?), delta: None };
+        loaded.push(fetched.clone());
+        Some(fetched)
+    }
+
+    /// Loads the lines of the body that the detail pane shows, and a page more.
     fn load_body(&mut self, data: &dyn Data, detail: usize, needs_all: bool) {
         let n = self.selected_message.as_ref().and_then(|current| current.fact.n);
         let format = self.format.or(self.has_body_below.then_some(BodyFormat::Yaml));
@@ -277,6 +292,20 @@ impl TimelineScreen {
             let limit = (limit + detail).min(MAX_SEARCHED_LINES.max(limit));
             self.body = Some(BodyText { n, format, limit, lines: data.body(n, format, limit) });
         }
+    }
+}
+
+/// Whether a row is in the scope and matches the filter.
+fn is_listed(data: &dyn Data, row: usize, scope: &Scope, filter: Option<&AppliedFilter>) -> bool {
+    if *scope != Scope::default() {
+        let Some((stream, type_url)) = data.place_of(row) else { return false };
+        if !scope.has(stream, &type_url) {
+            return false;
+        }
+    }
+    match filter {
+        Some(applied) => data.row(row).is_some_and(|fact| data.row_matches(applied, &fact)),
+        None => true,
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
     message_rows::cells(common, &shown.line, shown.delta, common.scope.stream.is_some())
 }
 
+/// Draws the rows and the selected message. Returns the cursor.
 pub(super) fn draw(
     screen: &TimelineScreen,
     common: &Common,
@@ -75,6 +76,7 @@ fn title_of(fact: &MessageFact) -> String {
     }
 }
 
+/// Draws the list of messages. Returns the selected row.
 fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
     let mut columns = message_rows::columns(common, common.scope.stream.is_some(), area.width);
@@ -102,6 +104,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     selected_row
 }
 
+/// Says why there is no row.
 fn nothing(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
     let total = screen.total();
     let index = &screen.index;

@@ -127,6 +127,7 @@ pub(crate) fn choose(model: &mut Model, to: usize) {
     }
 }
 
+/// Applies the chosen entry of the menu of orders or of columns.
 pub(crate) fn accept(model: &mut Model, at: usize) {
     match model.overlays.last() {
         Some(Overlay::Sort { .. }) => {
@@ -138,6 +139,7 @@ pub(crate) fn accept(model: &mut Model, at: usize) {
     }
 }
 
+/// Hides or shows a column, unless rows need it.
 fn toggle_column(model: &mut Model, at: usize) {
     let entries = column_entries(model);
     let Some((title, is_shown)) = entries.get(at) else { return };

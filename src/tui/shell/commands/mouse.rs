@@ -27,6 +27,7 @@ pub(crate) fn take_in(model: &mut Model, event: MouseEvent, data: &dyn Data) -> 
     }
 }
 
+/// Handles a click: on a tab, a key of the footer, or the screen.
 fn click(model: &mut Model, position: Position, data: &dyn Data) -> Vec<Effect> {
     let Some(layout) = model.common.layout() else { return vec![] };
     model.common.notice = None;
@@ -67,6 +68,7 @@ fn click(model: &mut Model, position: Position, data: &dyn Data) -> Vec<Effect> 
     }
 }
 
+/// Scrolls the pane below the mouse.
 fn wheel(model: &mut Model, position: Position, command: Command, data: &dyn Data) -> Vec<Effect> {
     let Some(layout) = model.common.layout() else { return vec![] };
     match model.overlays.last() {

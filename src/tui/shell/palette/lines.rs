@@ -115,6 +115,7 @@ fn candidates(input: &str) -> Vec<Command> {
     ranked_commands(input).into_iter().map(|(_, command)| command).collect()
 }
 
+/// Returns the commands that match an input, the best match first.
 fn ranked_commands(input: &str) -> Vec<(Rank, Command)> {
     let wanted = input.trim().to_lowercase();
     let answers = answering_command(input, &wanted);

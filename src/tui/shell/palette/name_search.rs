@@ -334,7 +334,7 @@ impl NameSearch {
         self.found.iter().map(|(rank, place)| (*rank, place, place.doc(&self.clients)))
     }
 
-    /// How far the search is, while it goes on, or where it ended early.
+    /// How far the search is, while it continues, or where it ended early.
     pub(crate) fn progress(&self) -> Option<String> {
         if self.wanted.is_empty() {
             return None;

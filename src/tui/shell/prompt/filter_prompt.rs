@@ -34,6 +34,7 @@ struct LastTerm<'a> {
 }
 
 impl LastTerm<'_> {
+    /// Finds the last term of an input, outside of quotes.
     fn parse(input: &str) -> LastTerm<'_> {
         let mut start = 0;
         let mut quote: Option<char> = None;
@@ -104,6 +105,7 @@ struct KnownValues<'a> {
 }
 
 impl KnownValues<'_> {
+    /// Returns the values with which a field can be completed.
     fn values(&self, field: &str) -> Vec<String> {
         let own = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
         match field {
@@ -190,7 +192,7 @@ pub(crate) fn check(model: &mut Model, data: &dyn Data) {
                 let matched = beginning.flatten().flatten().or(applied);
                 filter = (hint.is_none() || !term.is_unknown(&known)).then_some(matched);
             }
-            // An expression that ends too early goes on with the next character.
+            // An expression that ends too early continues with the next character.
             Err(why) if why.at >= input.trim_end().len() => hint = Some(why.reason),
             Err(why) => error = Some(why),
         }

@@ -78,7 +78,7 @@ fn start(model: &mut Model, text: String) {
     }
 }
 
-/// Goes to the next or previous match. After the last match, goes on with the first.
+/// Goes to the next or previous match. After the last match, continues with the first.
 pub(crate) fn next(model: &mut Model, forward: bool) {
     let Some(Find { text: wanted, at }) = model.find.clone() else {
         return model.say("no search yet: / finds in this text");

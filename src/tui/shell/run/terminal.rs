@@ -118,6 +118,7 @@ impl Terminal {
         Ok(result)
     }
 
+    /// Puts the terminal into raw mode, on its alternate screen.
     fn enter(&self) -> io::Result<()> {
         enable_raw_mode()?;
         let mut bytes = Vec::new();
@@ -132,7 +133,7 @@ impl Terminal {
 
 /// Suspends the process while the terminal is lent, as the shell has asked for.
 pub(crate) fn suspend_lent() {
-    // Without job control the program goes on.
+    // Without job control the program continues.
     let _ = stop();
 }
 

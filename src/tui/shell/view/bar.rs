@@ -66,6 +66,7 @@ fn bars(model: &Model, cells: usize, cursor: usize) -> Vec<char> {
     bars
 }
 
+/// Draws the position in the recording, with its marks.
 fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> StyledLine {
     let Some(last) = cells.checked_sub(1) else { return StyledLine::new() };
     let (value, end) =

@@ -50,6 +50,7 @@ fn key_lines(keys: &str, words: &str, width: usize) -> Vec<StyledLine> {
     hanging(span(label, Role::Key), lines, Role::Plain)
 }
 
+/// Lists the keys of the screen that is shown.
 fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
@@ -81,6 +82,7 @@ fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     lines
 }
 
+/// Lists the keys that work on all screens.
 fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if model.common.info.bar.is_some() {

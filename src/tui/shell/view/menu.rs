@@ -17,6 +17,7 @@ struct Menu {
     chosen: usize,
 }
 
+/// Returns the entries of the open menu.
 fn menu(model: &Model) -> Option<Menu> {
     let mark = |is_set: bool| if is_set { "[x]" } else { "[ ]" };
     match model.overlays.last()? {

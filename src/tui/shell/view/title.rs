@@ -119,6 +119,7 @@ fn tabs(model: &Model, layout: &Layout) -> StyledLine {
     }
 }
 
+/// Returns the tabs of the screens, each with its count.
 fn named_tabs(model: &Model, title: impl Fn(ScreenId) -> &'static str) -> StyledLine {
     let tab = |screen: ScreenId| {
         let badge = model.screens.get(screen).badge(&model.common);

@@ -16,9 +16,9 @@ const MAX_FIELDS_BYTES: usize = 256 << 10;
 
 /// The header blocks of one direction.
 ///
-/// Blocks keep their bytes until one of them is delayed, changed or left out. All later blocks are
-/// encoded anew then, as literals without indexing: they may refer to a table that the receiver
-/// does not have.
+/// Blocks keep their bytes until one of them is delayed, changed or left out. All later blocks
+/// are encoded again then, as literals without indexing: they may refer to a table that the
+/// receiver does not have.
 pub(super) struct Blocks {
     decoder: Decoder<'static>,
     open: Option<OpenBlock>,
@@ -28,13 +28,13 @@ pub(super) struct Blocks {
     changes: Option<Arc<Changes>>,
 }
 
-/// A header block, as far as it has arrived.
+/// A header block, up to what has arrived.
 struct OpenBlock {
     stream: u32,
     flags: u8,
     priority: Vec<u8>,
     block: Vec<u8>,
-    /// The frames as they arrived. Empty if the block had one frame, or is encoded anew.
+    /// The frames as they arrived. Empty if the block had one frame, or is encoded again.
     raw: Vec<u8>,
 }
 
@@ -139,6 +139,7 @@ impl Blocks {
         Ok(Some(ReadBlock { stream, flags, priority, fields, raw }))
     }
 
+    /// Decodes a header block within the limit of its size.
     fn decode(&mut self, block: &[u8]) -> Result<Vec<HeaderField>, &'static str> {
         let (mut fields, mut size): (Vec<HeaderField>, usize) = (Vec::new(), 0);
         let decoded = self.decoder.decode_with_cb(block, |name, value| {
@@ -173,7 +174,7 @@ impl Blocks {
         self.is_recoding = true;
     }
 
-    /// Encodes a block anew.
+    /// Encodes a block again.
     pub(super) fn encode(&mut self, block: &mut ReadBlock) -> Bytes {
         if let Some(changes) = &self.changes
             && block.text(b":method").is_some()

@@ -48,6 +48,7 @@ impl Splicer {
         }
     }
 
+    /// Handles a frame with a part of a header block.
     fn block_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
         match self.halves[index(dir)].blocks.read(head, frame)? {
             None => Ok(Verdict::Taken),
@@ -61,6 +62,7 @@ impl Splicer {
         }
     }
 
+    /// Handles a complete header block: it may open or end a stream.
     fn block(&mut self, dir: Dir, block: ReadBlock, frame: &Bytes) -> Verdict {
         let (stream, ends) = (block.stream, block.ends_stream());
         let is_new = dir == Dir::Req && stream > self.last_stream;
@@ -154,6 +156,7 @@ impl Splicer {
         }
     }
 
+    /// Ends a stream by RST_STREAM, unless it has ended.
     fn reset_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Verdict {
         let half = &mut self.halves[index(dir)];
         if matches!(self.streams.get(head.stream), Some(StreamState::Closed)) {
@@ -192,6 +195,7 @@ impl Splicer {
         }
     }
 
+    /// Lowers the last stream of a GOAWAY after an own one.
     fn go_away_frame(&mut self, frame: &Bytes) -> Verdict {
         let Some((limit, last)) = self.going_away.zip(frame[9..].first_chunk::<4>()) else {
             return Verdict::Pass;

@@ -21,7 +21,7 @@ pub(super) struct Half {
     from: usize,
     pub(super) at: usize,
     pub(super) state: ParseState,
-    /// The head of the next frame, as far as it has arrived.
+    /// The head of the next frame, up to what has arrived.
     pub(super) start: [u8; 9],
     pub(super) have: usize,
     pub(super) blocks: Blocks,

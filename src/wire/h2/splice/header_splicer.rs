@@ -8,10 +8,10 @@ use crate::event::Dir;
 
 /// Changes the headers of requests on a connection that is not armed.
 ///
-/// Reads the direction from client to server only. Each header block is encoded anew: later ones
-/// may refer to earlier ones, which the server has not seen. All other frames pass as they arrive,
-/// also those that no peer accepts. No frame waits for another one or for window, and only an
-/// incomplete header block is kept.
+/// Reads the direction from client to server only. Each header block is encoded again: later
+/// ones may refer to earlier ones, which the server has not seen. All other frames pass as they
+/// arrive, also those that no peer accepts. No frame waits for another one or for window, and
+/// only an incomplete header block is kept.
 pub struct HeaderSplicer(Splicer);
 
 impl HeaderSplicer {

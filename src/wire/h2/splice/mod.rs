@@ -325,7 +325,7 @@ impl Splicer {
         Ok(())
     }
 
-    /// Reads the head of a frame, and what follows as far as the head decides about it.
+    /// Reads the head of a frame, and decides what happens to the frame.
     fn head(&mut self, dir: Dir) -> Result<(), &'static str> {
         let half = &mut self.halves[index(dir)];
         let is_contiguous = half.have == 0 && half.rest().len() >= 9;
@@ -371,35 +371,41 @@ impl Splicer {
             Route::Whole if head.kind != DATA && head.len > MAX_WHOLE_BYTES => {
                 return Err("sends a frame that is too long");
             }
-            Route::Whole => {
-                let half = &mut self.halves[index(dir)];
-                let len = 9 + head.len;
-                if is_contiguous && half.rest().len() >= len {
-                    let frame = half.input.slice(half.at..half.at + len);
-                    let verdict = self.whole(dir, head, &frame)?;
-                    let half = &mut self.halves[index(dir)];
-                    match verdict {
-                        Verdict::Pass => {
-                            half.pass(len);
-                            half.frame_passed();
-                        }
-                        Verdict::Taken => drop(half.take(len)),
-                    }
-                    return Ok(());
+            Route::Whole => return self.begin_whole(dir, head, is_contiguous),
+        }
+        Ok(())
+    }
+
+    /// Handles a frame that is needed as a whole, or begins to collect its bytes.
+    /// `is_contiguous`: the head has not been taken from the input.
+    fn begin_whole(&mut self, dir: Dir, head: FrameHead, is_contiguous: bool) -> Result<(), &'static str> {
+        let half = &mut self.halves[index(dir)];
+        let len = 9 + head.len;
+        if is_contiguous && half.rest().len() >= len {
+            let frame = half.input.slice(half.at..half.at + len);
+            let verdict = self.whole(dir, head, &frame)?;
+            let half = &mut self.halves[index(dir)];
+            match verdict {
+                Verdict::Pass => {
+                    half.pass(len);
+                    half.frame_passed();
                 }
-                if is_contiguous {
-                    half.take(9);
-                }
-                half.state = ParseState::Whole { head, raw: start.to_vec() };
-                if head.len == 0 {
-                    half.state = ParseState::Head;
-                    let frame = Bytes::copy_from_slice(&start);
-                    if self.whole(dir, head, &frame)? == Verdict::Pass {
-                        self.halves[index(dir)].push_part(frame);
-                        self.halves[index(dir)].frame_passed();
-                    }
-                }
+                Verdict::Taken => drop(half.take(len)),
             }
+            return Ok(());
+        }
+        if is_contiguous {
+            half.take(9);
+        }
+        if head.len > 0 {
+            half.state = ParseState::Whole { head, raw: half.start.to_vec() };
+            return Ok(());
+        }
+        half.state = ParseState::Head;
+        let frame = Bytes::copy_from_slice(&half.start);
+        if self.whole(dir, head, &frame)? == Verdict::Pass {
+            self.halves[index(dir)].push_part(frame);
+            self.halves[index(dir)].frame_passed();
         }
         Ok(())
     }

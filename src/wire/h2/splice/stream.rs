@@ -10,7 +10,7 @@ use crate::event::Dir;
 /// Bytes of a stream and direction that are buffered before its sender must wait.
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
-/// Memory of a frame that is kept, beside its bytes.
+/// Memory of a frame that is kept, apart from its bytes.
 pub(super) const HELD_FRAME_BYTES: usize = 64;
 
 /// Bytes of the gRPC prefix of a message.

@@ -64,7 +64,7 @@ impl ResourceSet {
         if let Some(before) = &self.base {
             list.derive_from(&before.list, catalog);
         }
-        self.base = Some(Base::of(incoming, list));
+        self.base = Some(Base::from_response(incoming, list));
         self.settle(catalog);
         change
     }
@@ -167,7 +167,7 @@ impl ResourceSet {
                 true => Vec::new(),
                 false => {
                     let now: SymSet = list.blobs().iter().map(|id| key(catalog, *id)).collect();
-                    let entries = self.slots(catalog).into_iter();
+                    let entries = self.entries(catalog).into_iter();
                     entries.filter(|(name, entry)| entry.is_present() && !now.contains(name)).collect()
                 }
             };
@@ -178,7 +178,7 @@ impl ResourceSet {
         self.count = list.len() + left_out.len();
         self.dirty = left_out.len();
         self.patch.extend(left_out);
-        self.base = Some(Base::of(incoming, list));
+        self.base = Some(Base::from_response(incoming, list));
         self.settle(catalog);
         change
     }

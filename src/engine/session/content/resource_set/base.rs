@@ -38,7 +38,7 @@ impl Base {
     }
 
     /// Makes a base of the entries of a response.
-    pub(super) fn of(incoming: IncomingResponse<'_>, list: Arc<List>) -> Base {
+    pub(super) fn from_response(incoming: IncomingResponse<'_>, list: Arc<List>) -> Base {
         Base {
             list,
             version: incoming.version,

@@ -27,7 +27,7 @@ pub(crate) enum Presence {
     Removed,
     /// Does not exist.
     Absent(AbsentBy),
-    /// Its time to live is over.
+    /// Its time to live has ended.
     Expired,
     /// Released by the client, and then missing in a full-state response.
     Released,

@@ -62,7 +62,7 @@ type Model = BTreeMap<u16, (u8, String)>;
 fn seen(catalog: &Catalog, set: &ResourceSet) -> Model {
     check_invariants(catalog, set);
     let mut out = Model::new();
-    for (name, entry) in set.slots(catalog) {
+    for (name, entry) in set.entries(catalog) {
         assert_eq!(set.get(catalog, name), Some(entry), "{}", catalog.text(name));
         if entry.is_present() {
             let number = catalog.text(name)[1..].parse().unwrap();

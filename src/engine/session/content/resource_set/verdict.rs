@@ -70,9 +70,6 @@ impl ResourceSet {
     }
 
     /// Returns the names in a refused response whose content the client does not have.
-    ///
-    /// An entry with a time to live and no payload names a version: that of a heartbeat, or another
-    /// one, which the client does not have.
     pub(crate) fn refused(
         &self,
         catalog: &Catalog,
@@ -80,25 +77,38 @@ impl ResourceSet {
         response: IncomingResponse<'_>,
     ) -> Vec<Sym> {
         let IncomingResponse { list, version, order } = response;
-        let newer = |name: Sym| self.get(catalog, name).is_some_and(|entry| entry.order > order);
-        let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
-        if list.len() <= MAX_SMALL_RESPONSE {
-            let differs = list.blobs().iter().copied().filter(|id| {
-                let entry = self.get(catalog, key(catalog, *id)).filter(ResourceEntry::is_present);
-                if hollow(catalog, *id) {
-                    let received = catalog.entry(*id);
-                    let is_other = |held: Sym| held != received.version && held != version;
-                    return received.ttl.is_some() && entry.is_some_and(|entry| is_other(entry.version));
+        let mut differing: Vec<BlobId> = if list.len() <= MAX_SMALL_RESPONSE {
+            let has = |id: &BlobId| self.has_content(catalog, compare, *id, version);
+            list.blobs().iter().copied().filter(|id| !has(id)).collect()
+        } else {
+            let found = align(catalog, &self.flat(catalog), list.blobs());
+            let is_changed = |(was, id): &(BlobId, BlobId)| !same_content(catalog, compare, *was, *id);
+            let changed = found.pairs.into_iter().filter(is_changed).map(|(_, id)| id);
+            found.fresh.into_iter().chain(changed).filter(|id| !hollow(catalog, *id)).collect()
+        };
+        // A later response counts more.
+        let is_newest = |name: Sym| self.get(catalog, name).is_none_or(|entry| entry.order <= order);
+        differing.retain(|id| is_newest(key(catalog, *id)));
+        differing.into_iter().map(|id| key(catalog, id)).collect()
+    }
+
+    /// Whether the client has the content of an entry. `version`: that of the response.
+    ///
+    /// An entry with a time to live and no payload names a version: that of a heartbeat, or another
+    /// one, which the client does not have.
+    fn has_content(&self, catalog: &Catalog, compare: Option<Compare<'_>>, id: BlobId, version: Sym) -> bool {
+        let entry = self.get(catalog, key(catalog, id)).filter(ResourceEntry::is_present);
+        if hollow(catalog, id) {
+            let received = catalog.entry(id);
+            return match entry {
+                Some(entry) if received.ttl.is_some() => {
+                    entry.version == received.version || entry.version == version
                 }
-                let known = entry.and_then(|entry| entry.blob);
-                !known.is_some_and(|known| same_content(catalog, compare, known, *id))
-            });
-            return names(differs.collect()).filter(|name| !newer(*name)).collect();
+                _ => true,
+            };
         }
-        let found = align(catalog, &self.flat(catalog), list.blobs());
-        let pairs = found.pairs.into_iter().filter(|(was, id)| !same_content(catalog, compare, *was, *id));
-        let differs = found.fresh.into_iter().chain(pairs.map(|(_, id)| id));
-        names(differs.filter(|id| !hollow(catalog, *id)).collect()).filter(|name| !newer(*name)).collect()
+        let known = entry.and_then(|entry| entry.blob);
+        known.is_some_and(|known| same_content(catalog, compare, known, id))
     }
 
     /// Returns the present resources that `wanted` accepts, as kept resources of the next stream.
@@ -107,8 +117,7 @@ impl ResourceSet {
         catalog: &mut Catalog,
         wanted: impl Fn(&Catalog, Sym, &ResourceEntry) -> bool,
     ) -> ResourceSet {
-        let entries: Vec<_> =
-            self.slots(catalog).into_iter().filter(|(_, entry)| entry.is_present()).collect();
+        let entries: Vec<_> = self.present_entries(catalog).collect();
         let all = entries.len();
         let entries: Vec<_> =
             entries.into_iter().filter(|(name, entry)| wanted(catalog, *name, entry)).collect();

@@ -21,7 +21,7 @@ impl ClientNeeds<'_> {
             else {
                 continue;
             };
-            for (name, entry) in track.sent.slots(catalog) {
+            for (name, entry) in track.sent.entries(catalog) {
                 let content = self.content_used(track, name, &entry);
                 for need in self.store.engine.needs().of_content(catalog, content).iter() {
                     let needed = named(catalog, catalog.text(need.name)).unwrap_or(need.name);

@@ -74,7 +74,7 @@ impl ClientNeeds<'_> {
     /// Returns the resources of a track that the client requests and uses.
     fn in_force(&self, track: &Track) -> Vec<(Sym, ResourceEntry)> {
         let catalog = &self.store.catalog;
-        let entries = track.sent.slots(catalog).into_iter();
+        let entries = track.sent.entries(catalog).into_iter();
         let entries = entries.filter(|(name, entry)| track.covers(catalog, *name, Some(entry)));
         entries.filter_map(|(name, _)| Some((name, track.in_force(catalog, name)?))).collect()
     }

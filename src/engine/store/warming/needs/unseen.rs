@@ -13,7 +13,7 @@ impl ClientNeeds<'_> {
     /// come from servers to which the client has no visible stream.
     pub(crate) fn unseen(&self, track: &Track) -> Vec<OtherNeed> {
         let mut unseen: Vec<OtherNeed> = Vec::new();
-        for (_, entry) in track.sent.slots(&self.store.catalog).into_iter().take(MAX_CLUSTERS) {
+        for (_, entry) in track.sent.entries(&self.store.catalog).into_iter().take(MAX_CLUSTERS) {
             if !entry.is_present() {
                 continue;
             }

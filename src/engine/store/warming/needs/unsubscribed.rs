@@ -88,16 +88,19 @@ impl ClientNeeds<'_> {
         names
     }
 
-    /// Returns the resources that the client had with a wildcard which it gave up with message `n`.
-    /// A server that keeps the wildcard goes on to send them (docs/protocol.md#l-06).
+    /// Returns the resources that the client had with a wildcard which it gave up with message
+    /// `n`. A server that keeps the wildcard continues to send them (docs/protocol.md#l-06).
     fn members_given_up(&self, track: &Track, n: Seq) -> Vec<Sym> {
-        let was_held = |entry: &ResourceEntry| entry.is_present() || entry.state == Presence::Released;
         let came_before =
             |entry: &ResourceEntry| track.responses.get(entry.order).is_none_or(|response| response.seq < n);
-        let entries = track.sent.slots(&self.store.catalog).into_iter();
-        let held =
-            entries.filter(|(_, entry)| was_held(entry) && (came_before(entry) || !entry.is_present()));
-        held.map(|(name, _)| name).collect()
+        let mut held = Vec::new();
+        for (name, entry) in track.sent.entries(&self.store.catalog) {
+            let is_released = entry.state == Presence::Released;
+            if is_released || (entry.is_present() && came_before(&entry)) {
+                held.push(name);
+            }
+        }
+        held
     }
 
     /// Whether the client requests another resource in place of a structured name: an alternative,
@@ -107,16 +110,22 @@ impl ClientNeeds<'_> {
         if !is_structured(text) {
             return false;
         }
-        let content = track.sent.get(&self.store.catalog, name).and_then(|entry| entry.blob);
-        let is_redirect = |blob| self.store.catalog.text(self.store.catalog.entry(blob).type_url) == LOCATOR;
-        let clients = streams.iter().map(|stream| stream.client());
-        let mut alternatives =
-            clients.flat_map(|client| self.store.engine.needs().alternatives_of(&client, text));
-        let is_requested = |alternative: String| {
-            let alternative = named(&self.store.catalog, &alternative);
-            alternative.is_some_and(|name| self.is_requested_on(streams, kind, name))
-        };
-        content.is_some_and(is_redirect) || alternatives.any(is_requested)
+        let catalog = &self.store.catalog;
+        if let Some(content) = track.sent.get(catalog, name).and_then(|entry| entry.blob)
+            && catalog.text(catalog.entry(content).type_url) == LOCATOR
+        {
+            return true;
+        }
+        for stream in streams {
+            for alternative in self.store.engine.needs().alternatives_of(&stream.client(), text) {
+                if let Some(alternative) = named(catalog, &alternative)
+                    && self.is_requested_on(streams, kind, alternative)
+                {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// Whether a client of gRPC needs a cluster of a stream for its routes: the cluster has come
@@ -162,7 +171,7 @@ impl ClientNeeds<'_> {
             let Some(kind) = track.kind.filter(is_user) else { continue };
             let warming = track.warming.batches.iter().flat_map(|batch| batch.names().iter().copied());
             let warming: SymSet = warming.collect();
-            for (name, entry) in track.sent.slots(&self.store.catalog) {
+            for (name, entry) in track.sent.entries(&self.store.catalog) {
                 // Clients differ in what they do with scopes that a SotW response leaves out.
                 let is_left_out = kind == Kind::Srds
                     && track.subscription.last_names.is_some()
@@ -173,8 +182,8 @@ impl ClientNeeds<'_> {
                 let needs = self.keys_used(kind, &entry, has_clusters);
                 for key in needs {
                     let Some(given_up) = names.get(&(key.kind, key.name)) else { continue };
-                    // A client without versions may have restarted: its resources warm anew. Other
-                    // routes may need other clusters.
+                    // A client without versions may have restarted: its resources warm again.
+                    // Other routes may need other clusters.
                     let is_other = || key.kind == Kind::Cds && self.has_changed(track, name, &entry);
                     if given_up.is_none() && (!track.states_versions() || is_other()) {
                         continue;
@@ -200,7 +209,7 @@ impl ClientNeeds<'_> {
     /// Whether a listener of the stream gets the routes of its scopes from the stream.
     fn has_scope_routes_on_ads(&self) -> bool {
         let listeners = self.stream.known_tracks().filter(|track| track.kind == Some(Kind::Lds));
-        let mut entries = listeners.flat_map(|track| track.sent.slots(&self.store.catalog));
+        let mut entries = listeners.flat_map(|track| track.sent.entries(&self.store.catalog));
         entries.any(|(_, entry)| {
             entry.is_present() && self.store.engine.needs().on_ads(&self.store.catalog, entry.blob).1
         })
@@ -236,7 +245,7 @@ impl ClientNeeds<'_> {
     pub(crate) fn still_owed(store: &Store, stream: usize, kind: Kind, names: &SymSet) -> SymSet {
         let open = store.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
         let Some(stream) = open else { return SymSet::default() };
-        let needs = ClientNeeds::of(store, stream);
+        let needs = ClientNeeds::new(store, stream);
         let mut known = needs.unsubscribed_names();
         known.retain(|(of_kind, name), _| *of_kind == kind && names.contains(name));
         needs.unsubscribed(&known).iter().map(|need| need.key.name).collect()
@@ -260,8 +269,8 @@ impl ClientNeeds<'_> {
         let tracks = streams.iter().flat_map(|stream| stream.known_tracks());
         let mut names = SymSet::default();
         for track in tracks.filter(|track| track.kind.is_some_and(|kind| users.contains(&kind))) {
-            let sent = track.sent.slots(&self.store.catalog).into_iter();
-            let all = sent.chain(track.accepted.slots(&self.store.catalog));
+            let sent = track.sent.entries(&self.store.catalog).into_iter();
+            let all = sent.chain(track.accepted.entries(&self.store.catalog));
             for (_, entry) in all.filter(|(_, entry)| entry.is_present()) {
                 let needs = self.store.engine.needs().of_content(&self.store.catalog, entry.blob);
                 names.extend(needs.iter().filter(|need| need.kind == kind).map(|need| need.name));

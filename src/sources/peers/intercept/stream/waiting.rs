@@ -8,7 +8,7 @@ use crate::peers::intercept::contents::{Alteration, WireContents};
 use xdscope_wire::event::{Time, TypeUrl};
 use xdscope_wire::h2::SplicedMessage;
 
-/// Memory of a message that waits, beside its bytes and names.
+/// Memory of a message that waits, apart from its bytes and names.
 const WAITING_BYTES: usize = 1 << 10;
 
 /// A message that is to be sent.
@@ -55,7 +55,7 @@ impl Waiting {
         (is_push(self.message.dir), self.contents.type_url.clone())
     }
 
-    /// Returns the memory of the message beside its bytes on the wire.
+    /// Returns the memory of the message, apart from its bytes on the wire.
     pub(super) fn memory(&self) -> usize {
         let is_plain =
             self.message.encoding.is_none() && self.message.bytes.len() >= self.contents.bytes.len();
