@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 type Example = (&'static str, &'static str);
 
 /// The examples of each verb. `cp.mesh:15010` is a control plane, `session.xdsrec` a recording,
-/// `envoy.yaml` a bootstrap, `resources` a folder with a response in each file.
+/// `istio.xdsrec` one of Istio, `envoy.yaml` a bootstrap, `resources` a folder with a response in
+/// each file.
 const EXAMPLES: [(&str, &[Example]); 32] = [
     (
         "",
