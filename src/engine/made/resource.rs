@@ -115,12 +115,10 @@ pub fn made_since(store: &Store, resources: &[MadeResource]) -> Vec<Option<MadeS
         let is_waiting = fact.state == ResourceState::Waiting || fact.is_missing();
         let since = match push {
             Some(push) if !is_waiting => Some(MadeSince::Push(push)),
-            _ => match PendingNameFact::find(store, fact.stream, &fact.type_url, &fact.name) {
-                Some(pending) => {
-                    Some(MadeSince::Request { n: pending.requests.first, at: pending.requested })
-                }
-                None => None,
-            },
+            _ => {
+                let pending = PendingNameFact::find(store, fact.stream, &fact.type_url, &fact.name);
+                pending.map(|pending| MadeSince::Request { n: pending.requests.first, at: pending.requested })
+            }
         };
         found.push(since);
     }

@@ -368,8 +368,8 @@ fn image_has_nothing_but_the_program() {
     let (_, last) = dockerfile.rsplit_once("\nFROM ").expect("stages");
     assert!(last.starts_with("scratch\n"), "{last}");
     let instruction = |name: &str| {
-        let lines = last.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-        lines.last().unwrap_or_else(|| panic!("no {name} in {last}")).to_owned()
+        let mut lines = last.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        lines.next_back().unwrap_or_else(|| panic!("no {name} in {last}")).to_owned()
     };
     let user = Regex::new(r"^[1-9][0-9]*:[1-9][0-9]*$").expect("a pattern");
     assert!(user.is_match(&instruction("USER")), "a number, which runAsNonRoot compares");
