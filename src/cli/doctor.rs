@@ -14,8 +14,8 @@ use super::error::{CliError, Exit};
 use crate::cli::command::settings;
 use crate::cli::command::settings::Config;
 use crate::cli::output::json_out::Objects;
-use crate::cli::peer::connect::OwnSecrets;
 use crate::cli::terminal::io::Io;
+use crate::net::own_secrets::OwnSecrets;
 
 pub(super) fn run(
     args: &DoctorArgs,

@@ -32,8 +32,9 @@ pub use error::{CliError, Exit};
 
 use args::{AttachArgs, Cli, Verb};
 use command::config_file::Expanded;
-use peer::connect::OwnSecrets;
 use terminal::io::Io;
+
+use crate::net::own_secrets::OwnSecrets;
 use xdscope_wire::text::near;
 
 /// Runs the program with `args`, whose first item is the name of the program.
@@ -128,7 +129,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
             io.say(&xdscope_wire::text::display_safe(&note));
         }
         crate::cli::command::effect::check(verb, &matches, &args, io)?;
-        crate::cli::source::attached::begin(verb, io)?;
+        crate::cli::source::attached::begin(verb, &cli.global, io)?;
     }
     let global = &cli.global;
     crate::cli::terminal::diagnostics::start(global)?;

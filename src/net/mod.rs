@@ -9,6 +9,7 @@ mod dial;
 pub mod doctor;
 mod lock;
 pub mod monitor;
+pub mod own_secrets;
 mod poll;
 pub mod reflection;
 pub mod rpc;

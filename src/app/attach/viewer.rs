@@ -48,6 +48,8 @@ pub enum ViewerError {
     Folder(#[source] io::Error),
     #[error(transparent)]
     Run(#[from] AttachError),
+    #[error("{0}")]
+    Stopped(String),
     #[error("the run has recorded nothing yet")]
     Nothing,
 }
@@ -153,6 +155,11 @@ impl Viewer {
                 Attempt::Again(why) => (why, false),
                 Attempt::Never(why) => (why, true),
             };
+            if let Some(begun) = self.begun.take() {
+                // The receiver may be gone.
+                let _ = begun.send(Err(ViewerError::Stopped(why)));
+                break;
+            }
             tracing::warn!("{why}{}", if is_last { "" } else { "; xdscope tries again" });
             *lock(&self.shared.trouble) = Some(why);
             if is_last {
@@ -218,7 +225,7 @@ impl Viewer {
                 if let Some(begun) = self.begun.take() {
                     // The receiver may be gone.
                     let _ = begun.send(Err(error.into()));
-                    return Attempt::Never(why);
+                    return Attempt::Done;
                 }
                 if may_pass { Attempt::Again(why) } else { Attempt::Never(why) }
             }

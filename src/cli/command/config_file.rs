@@ -13,7 +13,7 @@ use xdscope_schema::redact::SecretNames;
 
 use super::{command_line, settings, suggest};
 use crate::cli::error::CliError;
-use crate::cli::peer::connect::OwnSecrets;
+use crate::net::own_secrets::OwnSecrets;
 
 /// The flag that names the file.
 const FLAG: &str = "config";

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::net::own_secrets::OwnSecrets;
 use crate::net::reflection::Server as Reflecting;
 use crate::net::tap::Tls;
 use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOptions};
@@ -12,8 +13,6 @@ use crate::net::token::Token;
 use crate::net::transport::Address;
 
 use xdscope_schema::Schema;
-use xdscope_schema::redact::Redactor;
-use xdscope_wire::content::Redact;
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::without_credentials;
 
@@ -211,23 +210,6 @@ pub(crate) fn reflection(
         out.next.extend(error.next);
         out
     })
-}
-
-/// The secrets that xdscope sends to a server, which may repeat them in its messages.
-pub(crate) struct OwnSecrets(Redactor);
-
-impl OwnSecrets {
-    pub(crate) fn new(headers: &[(String, String)]) -> OwnSecrets {
-        let redactor = Redactor::new(Schema::builtin(), 0);
-        for (name, value) in headers {
-            redactor.metadata(name, value);
-        }
-        OwnSecrets(redactor)
-    }
-
-    pub(crate) fn clean(&self, text: String) -> String {
-        self.0.text(&text).unwrap_or(text)
-    }
 }
 
 pub(crate) fn not_loaded(error: LoadError) -> CliError {

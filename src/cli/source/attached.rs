@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use crate::app::attach::{ViewerError, attach};
-use crate::cli::args::{ConnectFlags, Verb};
+use crate::cli::args::{ConnectFlags, Global, Verb};
 use crate::cli::command::effect;
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live::replay;
 use crate::cli::peer::connect;
 use crate::cli::terminal::io::Io;
+use crate::cli::terminal::progress::Busy;
 use crate::net::attach::{AttachError, AttachOptions};
 
 use super::offline::ATTACHED;
@@ -21,7 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A run cannot be reached, refuses this viewer, or has recorded nothing.
-pub(crate) fn begin(verb: &Verb, io: &mut Io<'_>) -> Result<(), CliError> {
+pub(crate) fn begin(verb: &Verb, global: &Global, io: &mut Io<'_>) -> Result<(), CliError> {
     let Some(sources) = effect::sources_of(verb) else { return Ok(()) };
     let Some(descriptors) = sources.descriptors else { return Ok(()) };
     for source in sources.names {
@@ -30,7 +31,9 @@ pub(crate) fn begin(verb: &Verb, io: &mut Io<'_>) -> Result<(), CliError> {
         {
             let options = options(address, &descriptors.connect)?;
             let parent = io.state_dir();
+            let busy = Busy::start(&format!("copying {source}"), global, io);
             let begun = attach(source.to_owned(), options, parent.as_deref(), goes_on(verb));
+            drop(busy);
             let begun = begun.map_err(|error| failed(error, source, &descriptors.connect))?;
             if !matches!(verb, Verb::Replay(args) if replay::opens_screens(args, io)) {
                 let caught = begun.remove_on_signal();
@@ -78,6 +81,7 @@ fn failed(error: ViewerError, source: &str, flags: &ConnectFlags) -> CliError {
                 None => shown.next("a run with --attach on this address"),
             }
         }
+        ViewerError::Stopped(_) => shown,
         ViewerError::Run(refused) if refused.is_denied() => shown.next(match &flags.token_file {
             Some(file) => format!("another token in {}", file.display()),
             None => "--token-file FILE, with the token of the run's --attach-token-file".to_owned(),

@@ -13,6 +13,7 @@ use super::messages::{Event, FollowRequest, FollowResponse};
 use super::{HEARTBEAT_INTERVAL, MAX_CONTENT_BYTES, PATH};
 use crate::net::client::DialError;
 use crate::net::dial::{self, Dial, HeaderError};
+use crate::net::own_secrets::OwnSecrets;
 use crate::net::rpc;
 use crate::net::tls::ClientTls;
 use crate::net::token::{Token, TokenError};
@@ -44,8 +45,8 @@ pub enum AttachError {
     Header(#[from] HeaderError),
     #[error(transparent)]
     Token(#[from] TokenError),
-    #[error("{address} refuses viewers: {}", words(.status))]
-    Refused { address: Address, status: Status },
+    #[error("{address} refuses viewers: {what}")]
+    Refused { address: Address, code: Code, what: String },
     #[error("the connection to {address} is lost: {what}")]
     Lost { address: Address, what: String },
 }
@@ -61,8 +62,8 @@ impl AttachError {
         match self {
             AttachError::Dial(_) | AttachError::Token(_) | AttachError::Lost { .. } => true,
             AttachError::Header(_) => false,
-            AttachError::Refused { status, .. } => {
-                matches!(status.code(), Code::Unavailable | Code::ResourceExhausted)
+            AttachError::Refused { code, .. } => {
+                matches!(code, Code::Unavailable | Code::ResourceExhausted)
             }
         }
     }
@@ -70,8 +71,8 @@ impl AttachError {
     /// Whether the run wants another token or certificate.
     pub fn is_denied(&self) -> bool {
         match self {
-            AttachError::Refused { status, .. } => {
-                matches!(status.code(), Code::Unauthenticated | Code::PermissionDenied)
+            AttachError::Refused { code, .. } => {
+                matches!(code, Code::Unauthenticated | Code::PermissionDenied)
             }
             _ => false,
         }
@@ -96,7 +97,13 @@ pub async fn follow(
     let dial = Dial { address, tls: tls.as_deref(), authority: authority.as_deref(), timeout: *step };
     let (channel, _) = dial.connect(|endpoint| endpoint).await.map_err(AttachError::Dial)?;
     let lost = |what: &str| AttachError::Lost { address: address.clone(), what: what.to_owned() };
-    let refused = |status: Status| AttachError::Refused { address: address.clone(), status };
+    // A run may repeat what it was sent.
+    let words = |status: &Status| OwnSecrets::new(&headers).clean(words(status));
+    let refused = |status: Status| AttachError::Refused {
+        address: address.clone(),
+        code: status.code(),
+        what: words(&status),
+    };
     let (send, requests) = mpsc::channel(1);
     // The receiver is in scope.
     let _ = send.send(request.encode_to_vec().into()).await;

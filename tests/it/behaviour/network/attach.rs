@@ -1,17 +1,26 @@
 //! `--attach` and `xdscope attach`: viewers elsewhere see what the session file has, and nobody else
 //! does.
 
+use std::future::Future;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::pin::Pin;
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
+use prost::Message;
 use tokio::sync::oneshot;
+use tonic::transport::{Server, server::TcpIncoming};
+use tonic::{Status, Streaming};
+use xdscope::net::attach::FileBytes;
+use xdscope_wire::pb::put_len_field;
 
 use crate::support::certs::Ca;
+use crate::support::grpc_server::{Handler, Responses, Streams};
 use crate::support::misbehave::{Misbehaving, Play, play_client};
 use crate::support::process::{Child, accepted};
 use crate::support::raw_h2::{PREFACE, frame};
@@ -369,4 +378,72 @@ fn viewers_do_not_mix_the_sessions_of_two_runs() {
     assert_eq!(follower.finish(), Some(3));
     assert!(follower.log().contains("another session"), "{}", follower.log());
     drop(other);
+}
+
+/// A run that sends these messages to each viewer, then the status.
+struct HostileRun {
+    messages: Vec<Bytes>,
+    status: Status,
+}
+
+impl Handler for HostileRun {
+    fn stream(
+        &self,
+        _path: &str,
+        _requests: Streaming<Bytes>,
+        responses: Responses,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (messages, status) = (self.messages.clone(), self.status.clone());
+        Box::pin(async move {
+            for message in messages.into_iter().map(Ok).chain([Err(status)]) {
+                // The viewer may be gone.
+                let _ = responses.send(message).await;
+            }
+        })
+    }
+}
+
+/// What `status` says of such a run, and its exit code.
+fn answer_to(run: HostileRun) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let _entered = runtime.enter();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a port");
+    let address = listener.local_addr().expect("an address");
+    runtime.spawn(Server::builder().serve_with_incoming(Streams::new(run), TcpIncoming::from(listener)));
+    let token = folder.path().join("token");
+    std::fs::write(&token, "own-secret-token").expect("a file");
+    let token = token.to_str().expect("a path");
+    let output = verb(folder.path(), &["status", &format!("attach:{address}"), "--token-file", token]);
+    let said = text(&output.stderr);
+    assert!(!said.contains("own-secret-token") && !said.contains('\u{1b}'), "{said}");
+    let outside = folder.path().join("evil.xdsrec");
+    assert!(!outside.exists() && output.stdout.is_empty());
+    (output.status.code(), said)
+}
+
+#[test]
+fn hostile_runs_harm_no_viewer() {
+    let response = |field: u32, message: &[u8]| {
+        let mut out = Vec::new();
+        put_len_field(&mut out, field, message);
+        Bytes::from(out)
+    };
+    let content = |offset: u64, bytes: &[u8]| {
+        let file = "../../evil.xdsrec".to_owned();
+        response(2, &FileBytes { file, offset, bytes: bytes.to_vec(), is_final: true }.encode_to_vec())
+    };
+    let current = response(3, &[]);
+    let refusal = Status::unauthenticated("Bearer own-secret-token is \u{1b}[31mwrong");
+    let gone = || Status::unavailable("gone");
+    for (messages, status, code, words) in [
+        (vec![], refusal, 3, "another token in"),
+        (vec![Bytes::from_static(b"\xff\xff\xff")], gone(), 3, "is lost"),
+        (vec![content(0, b"head"), content(9, b"gap"), current.clone()], gone(), 3, "left out a part"),
+        (vec![content(u64::MAX, b"far"), current.clone()], gone(), 3, "left out a part"),
+        (vec![content(0, b"no recording"), current], gone(), 5, "attach:"),
+    ] {
+        let (exit, said) = answer_to(HostileRun { messages, status });
+        assert!(exit == Some(code) && said.contains(words), "{words}: {exit:?} {said}");
+    }
 }
