@@ -69,7 +69,7 @@ struct TappedPod {
     config: String,
 }
 
-/// What `tap --check-config` says about the command line of a tap.
+/// Messages of `tap --check-config` about the command line of a tap.
 struct CheckedConfig {
     listens: String,
     metrics: String,

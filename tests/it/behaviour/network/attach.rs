@@ -403,7 +403,7 @@ impl Handler for HostileRun {
     }
 }
 
-/// What `status` says of such a run, and its exit code.
+/// Runs `status` on such a run. Returns its exit code and its messages.
 fn answer_to(run: HostileRun) -> (Option<i32>, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");

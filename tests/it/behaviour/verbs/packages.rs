@@ -44,7 +44,7 @@ fn check_bill(release: &Path) {
     let tokio = named("tokio").expect("tokio");
     assert_eq!(tokio["hashes"][0]["content"].as_str().map(str::len), Some(64), "{tokio}");
     assert!(licences.contains(&format!("tokio {}: MIT", tokio["version"].as_str().expect("a version"))));
-    assert!(named("proptest").is_none(), "packages of tests are no part of the program");
+    assert!(named("proptest").is_none(), "packages of tests do not belong to the program");
 }
 
 /// Runs the demo of an installed program until it listens.
