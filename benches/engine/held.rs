@@ -35,7 +35,7 @@ pub fn run(quick: bool) {
     }
     let repeated = (since(from) - held).max(0.0) / repeats as f64;
     let states = engine.watched.states();
-    assert_eq!(states.first().map(|state| state.resources), Some(count as u64));
+    assert_eq!(states.first().map(|state| state.summary.resources), Some(count as u64));
     say(&format!(
         "held: {count} clusters of {} bytes in {:.1} MB; {:.2} MB for each push that repeats them",
         push.len() / count,

@@ -34,7 +34,10 @@ pub fn first(quick: bool) {
         let mut engine = opened(&schema);
         own.push(seconds(|| {
             engine.message(STREAM, MessageShape::SotwResponse, &push);
-            assert_eq!(engine.watched.states().first().map(|state| state.resources), Some(count as u64));
+            assert_eq!(
+                engine.watched.states().first().map(|state| state.summary.resources),
+                Some(count as u64)
+            );
         }));
     }
     let (own, reference) = (median(own), median(reference));

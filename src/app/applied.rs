@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::app::live_copy::Trouble;
 use xdscope_engine::applied::{self, AppliedState};
 use xdscope_schema::Schema;
 use xdscope_sources::SourceError;
@@ -30,7 +31,11 @@ pub fn read(path: &Path, memory: usize, schema: &Arc<Schema>) -> Result<AppliedS
 
 /// A dump file and its contents.
 pub struct AppliedFile {
+    /// The file or port, as typed.
+    name: String,
     path: PathBuf,
+    /// Tells why the port cannot be read at present, if the file is a copy of one.
+    trouble: Option<Trouble>,
     /// Bytes that the dump may take.
     memory: usize,
     schema: Arc<Schema>,
@@ -54,11 +59,17 @@ impl AppliedFile {
     ///
     /// # Errors
     /// As for [`read`].
-    pub fn open(path: PathBuf, memory: usize, schema: Arc<Schema>) -> Result<AppliedFile, ReadError> {
+    pub fn open(
+        name: String,
+        path: PathBuf,
+        memory: usize,
+        schema: Arc<Schema>,
+        trouble: Option<Trouble>,
+    ) -> Result<AppliedFile, ReadError> {
         let contents = read(&path, memory, &schema)?;
         let state =
             FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
-        Ok(AppliedFile { path, memory, schema, state: RefCell::new(state) })
+        Ok(AppliedFile { name, path, trouble, memory, schema, state: RefCell::new(state) })
     }
 
     /// Checks the file from time to time. Returns a number that changes with the contents.
@@ -77,9 +88,7 @@ impl AppliedFile {
         match read(&self.path, self.memory, &self.schema) {
             Ok(contents) => (state.contents, state.failed) = (contents, None),
             // The file may be half written: the next check reads it again.
-            Err(why) => {
-                state.failed = Some(format!("{}: {why}; the earlier content is shown", self.path.display()))
-            }
+            Err(why) => state.failed = Some(format!("{}: {why}; the earlier content is shown", self.name)),
         }
         state.revision
     }
@@ -90,7 +99,9 @@ impl AppliedFile {
 
     /// Returns a message about the file for the user.
     pub fn notice(&self) -> Option<String> {
-        self.state.borrow().failed.clone()
+        let trouble = self.trouble.as_ref().and_then(|trouble| trouble());
+        let trouble = trouble.map(|why| format!("{}: {why}; the earlier content is shown", self.name));
+        self.state.borrow().failed.clone().or(trouble)
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 pub use mirror::MAX_MIRROR_BYTES;
-pub use viewer::{AttachedSession, ViewerError, attach};
+pub use viewer::{ViewerError, attach};
 
 use crate::net::attach::{AttachAccess, AttachServer, Attachable};
 use crate::net::tap::ListenError;

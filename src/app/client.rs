@@ -98,6 +98,16 @@ pub enum Command {
         nonce: Option<Nonce>,
         ruling: Ruling,
     },
+    /// Reject all further responses of a type with this text; `None`: no more.
+    Refuse {
+        type_url: TypeUrl,
+        text: Option<String>,
+    },
+    /// Send a request as it is.
+    Raw {
+        type_url: TypeUrl,
+        request: client::RawRequest,
+    },
     Reconnect,
 }
 
@@ -170,6 +180,7 @@ impl Running {
             assembler: Assembler::default(),
             open: BTreeMap::new(),
             passing: BTreeMap::new(),
+            refused_types: BTreeMap::new(),
             polls: Polls::new(options.schema, options.poll_names),
             out: Vec::new(),
             frames,

@@ -6,6 +6,7 @@ use std::io;
 
 use crate::app::process::signals::EndSignal;
 use crate::app::tap::StartError;
+use crate::cli::source::prefixes;
 use xdscope_present::text::shell_word;
 use xdscope_present::text::width;
 use xdscope_sources::pcap::CaptureError;
@@ -219,6 +220,10 @@ impl From<SourceError> for CliError {
                 vec![format!("iconv -f UTF-16 -t UTF-8 {file} > COPY, and read the copy")]
             }
             SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
+            SourceError::NoMessages { name, .. } if prefixes::is_port(name) => vec![
+                format!("xdscope log {} -f", shell_word(name)),
+                format!("xdscope get {}", shell_word(name)),
+            ],
             SourceError::NoMessages { name, .. } => vec![
                 format!("xdscope get {}", shell_word(name)),
                 format!("xdscope diff SESSION {}", shell_word(name)),

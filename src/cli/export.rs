@@ -2,6 +2,8 @@
 
 pub(super) mod export_graph;
 pub(super) mod export_md;
+#[cfg(feature = "fleet")]
+pub(super) mod export_parquet;
 pub(super) mod export_resources;
 pub(super) mod picture;
 pub(super) mod redact;
@@ -39,11 +41,20 @@ use crate::cli::terminal::io::Io;
 use crate::cli::terminal::progress::Progress;
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.to != ExportTo::Parquet {
+        check_parquet_flags(args)?;
+    }
     if args.to == ExportTo::Md {
         return crate::cli::export::export_md::run(args, global, io);
     }
     if args.problem.is_some() {
         return Err(CliError::usage("--problem has no effect: only --to md is about a problem"));
+    }
+    if args.to == ExportTo::Parquet {
+        #[cfg(feature = "fleet")]
+        return crate::cli::export::export_parquet::run(args, global, io);
+        #[cfg(not(feature = "fleet"))]
+        return Err(super::without_fleet::error());
     }
     if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
         return crate::cli::export::export_graph::run(args, global, io);
@@ -99,6 +110,19 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
     }
     Ok(Exit::Yes)
+}
+
+/// Refuses flags of `--to parquet` with another format.
+fn check_parquet_flags(args: &ExportArgs) -> Result<(), CliError> {
+    if args.tap.is_some() {
+        return Err(CliError::usage("--tap has no effect: only --to parquet names a tap"));
+    }
+    match args.more.first() {
+        Some(more) => {
+            Err(CliError::usage(format!("unexpected argument `{more}`: this format has one SOURCE")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The size of the written part.

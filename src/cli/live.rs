@@ -387,7 +387,7 @@ impl Run<'_> {
         }
         let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
         if let Some(path) = &self.flags.record {
-            let created = match (path.is_dir(), self.flags.force) {
+            let created = match (recording_file::is_folder(path), self.flags.force) {
                 (true, _) => session_dir::create_session(path, begun),
                 (false, true) => recording_file::replace(path).map(|file| (path.clone(), file)),
                 (false, false) => recording_file::create(path).map(|file| (path.clone(), file)),
@@ -501,7 +501,7 @@ impl Run<'_> {
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
         let memory = offline::options(&self.flags.timers).history;
-        let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), memory, &schema)?;
+        let applied = crate::cli::source::applied::file(self.flags.applied.as_deref(), memory, &schema, io)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, replay).of_client(shown.client);
         let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
         let result = crate::cli::live::screens::run(

@@ -6,11 +6,14 @@
 //! nothing about the protocol.
 
 pub mod args;
+mod check;
 mod command;
 mod descriptors;
 mod doctor;
 mod error;
 mod export;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod live;
 pub mod output;
 mod peer;
@@ -20,6 +23,8 @@ mod source;
 pub mod terminal;
 #[cfg(test)]
 mod tests;
+#[cfg(not(feature = "fleet"))]
+mod without_fleet;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -46,6 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             let _ = io.stderr.write_all(terminal::log_format::error(&error).as_bytes());
             error.exit
         });
+    crate::net::kubectl::end_all();
     crate::cli::terminal::diagnostics::drain();
     ExitCode::from(exit.code())
 }
@@ -122,6 +128,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         io.say(&xdscope_wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
+        crate::cli::source::kubernetes::settle(verb)?;
         let note = crate::cli::command::default_source::settle(verb, io)?;
         if let Some(note) = note
             && !cli.global.quiet
@@ -129,7 +136,8 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
             io.say(&xdscope_wire::text::display_safe(&note));
         }
         crate::cli::command::effect::check(verb, &matches, &args, io)?;
-        crate::cli::source::attached::begin(verb, &cli.global, io)?;
+        crate::cli::source::kubernetes::connect(verb, &cli.global, io)?;
+        crate::cli::source::live_copies::begin(verb, &cli.global, io)?;
     }
     let global = &cli.global;
     crate::cli::terminal::diagnostics::start(global)?;
@@ -176,11 +184,16 @@ fn run_verb(
         Some(Verb::Report(args)) => crate::cli::export::report::run(args, global, io),
         Some(Verb::Picture(args)) => crate::cli::export::picture::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
+        #[cfg(feature = "fleet")]
+        Some(Verb::Fleet(args)) => fleet::run(args, global, io),
+        #[cfg(not(feature = "fleet"))]
+        Some(Verb::Fleet(_)) => Err(without_fleet::error()),
         Some(Verb::Redact(args)) => crate::cli::export::redact::run(args, global, io),
         Some(Verb::Info(args)) => crate::cli::read::info::run(args, global, io),
         Some(Verb::Sessions(args)) => sessions::run(args, global, io),
         Some(Verb::Explain(args)) => crate::cli::read::explain::run(args, io),
         Some(Verb::Descriptors(args)) => descriptors::run(args, global, io),
+        Some(Verb::Check(args)) => check::run(args, global, io),
         Some(Verb::Doctor(args)) => {
             let matches = matches.subcommand().map_or(matches, |(_, of_verb)| of_verb);
             doctor::run(args, global, config, matches, io)
@@ -327,7 +340,6 @@ fn of_other_tools(word: &str, verb: &clap::Command) -> Option<String> {
     match word {
         "-o" if has("output") => Some("--output FILE".to_owned()),
         "-n" | "--namespace" if has("node") => Some("--node NAME   or a glob: --node 'edge-*'".to_owned()),
-        "-A" | "--all-namespaces" => Some("nothing in its place: all nodes are shown".to_owned()),
         _ if !word.starts_with('-') && has("output") => {
             Some(format!("--output {}", xdscope_present::text::shell_word(word)))
         }

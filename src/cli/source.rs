@@ -1,14 +1,19 @@
 //! SOURCE to facts: a recorded source, or a server that is asked now.
 
 pub(super) mod applied;
-pub(super) mod attached;
+mod attached;
 pub(super) mod changes;
 pub(super) mod folders;
+pub(super) mod kubernetes;
+pub(super) mod live_copies;
 pub(super) mod offline;
+mod ports;
+pub(super) mod prefixes;
 pub(super) mod schema_flags;
 pub(super) mod select;
 pub(super) mod stdin_file;
 pub(super) mod target;
+mod wanted_copy;
 use std::sync::Arc;
 
 use xdscope_engine::analysis;
@@ -99,7 +104,7 @@ pub(super) fn analyse(args: &SourceArgs, source: Source) -> Analysis {
 }
 
 /// Returns the facts of SOURCE before its first frame.
-fn analysis_of(
+pub(super) fn analysis_of(
     args: &SourceArgs,
     rules: lint::Options,
     (catalog, clock): (Catalog, Clock),

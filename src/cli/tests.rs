@@ -21,6 +21,7 @@ mod mended;
 mod outputs;
 mod places;
 mod planted;
+mod ports;
 mod quoting;
 mod reference;
 mod report;
@@ -82,7 +83,7 @@ impl Environment {
             stdout_is_terminal: self.terminal,
             stderr_is_terminal: self.terminal,
             is_unanswered: false,
-            attached: Vec::new(),
+            copies: Vec::new(),
             env: Box::new(move |name| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned())),
             zone: TimeZone::UTC,
         };

@@ -29,6 +29,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 
 pub mod activity;
+pub mod admin;
 pub mod analysis;
 pub mod applied;
 pub mod constraints;

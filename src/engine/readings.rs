@@ -83,7 +83,7 @@ pub fn open_readings(store: &Store, state: &StateFact, graph: Option<&Graph>) ->
 /// is gone.
 pub fn open_readings_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<OpenReading> {
     let graph = match has_lost_parent(store, state) {
-        true => Some(Graph::of(store, schema, &graph::streams_of(store, state.stream))),
+        true => Some(Graph::of(store, schema, &graph::streams_of(store, state.summary.stream))),
         false => None,
     };
     open_readings(store, state, graph.as_ref())
@@ -92,7 +92,7 @@ pub fn open_readings_of(store: &Store, schema: &Schema, state: &StateFact) -> Ve
 /// Whether the server has removed a resource that may have referred to resources of the type.
 pub fn has_lost_parent(store: &Store, state: &StateFact) -> bool {
     let (Some(parent), Some(_)) = (parent_of(state), track_of(store, state)) else { return false };
-    let streams = graph::streams_of(store, state.stream);
+    let streams = graph::streams_of(store, state.summary.stream);
     let streams = streams.iter().filter_map(|id| store.engine().stream(*id));
     let mut parents =
         streams.flat_map(|stream| stream.known_tracks()).filter(|track| track.kind == Some(parent));
@@ -101,7 +101,7 @@ pub fn has_lost_parent(store: &Store, state: &StateFact) -> bool {
 
 /// Returns the type whose resources the v2 edition removes together with those of the state.
 fn parent_of(state: &StateFact) -> Option<Kind> {
-    match Kind::of_type_url(state.type_url.as_str())?.0 {
+    match Kind::of_type_url(state.summary.type_url.as_str())?.0 {
         Kind::Eds => Some(Kind::Cds),
         Kind::Rds => Some(Kind::Lds),
         _ => None,
@@ -109,8 +109,8 @@ fn parent_of(state: &StateFact) -> Option<Kind> {
 }
 
 fn track_of<'a>(store: &'a Store, state: &StateFact) -> Option<(&'a Stream, &'a Track)> {
-    let stream = store.engine().stream(state.stream).filter(|stream| stream.closed.is_none())?;
-    Some((stream, stream.find(&state.type_url)?))
+    let stream = store.engine().stream(state.summary.stream).filter(|stream| stream.closed.is_none())?;
+    Some((stream, stream.find(&state.summary.type_url)?))
 }
 
 fn texts(store: &Store, names: impl Iterator<Item = Sym>) -> Vec<Arc<str>> {
@@ -136,10 +136,10 @@ fn absent_under_wildcard(store: &Store, stream: &Stream, track: &Track) -> Vec<A
 }
 
 fn orphans(graph: &Graph, state: &StateFact) -> Vec<Arc<str>> {
-    let Some(kind) = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind) else {
+    let Some(kind) = Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind) else {
         return Vec::new();
     };
-    graph.orphan_names(state.stream, kind).take(MAX_NAMES).cloned().collect()
+    graph.orphan_names(state.summary.stream, kind).take(MAX_NAMES).cloned().collect()
 }
 
 /// Returns the redirects, and the lists with locators, in the form of the original proposal.

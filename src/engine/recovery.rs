@@ -77,7 +77,7 @@ pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
     }
     for stream in store.engine().streams().iter() {
         for track in &stream.tracks {
-            let node = || stream.node_id.clone().unwrap_or_default();
+            let node = || stream.peers.node_id.clone().unwrap_or_default();
             match (&track.interventions.diverged, track.interventions.agreed) {
                 (Some(diverged), _) if track.lifetime.replaced.is_none() && lasts(diverged) => {
                     let lost = &mut clients.entry(node()).or_default().lost;

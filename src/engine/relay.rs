@@ -18,7 +18,7 @@ fn is_loopback(host: &str) -> bool {
 /// servers there.
 pub(crate) fn is_upstream(stream: &Stream, other: &Stream) -> bool {
     let (Some(relay), Some(peer)) = (host(&stream.open.server), host(&other.open.peer)) else { return false };
-    let node = |stream: &Stream| stream.node_id.clone();
+    let node = |stream: &Stream| stream.peers.node_id.clone();
     let is_distinct =
         !is_loopback(relay) || node(stream).zip(node(other)).is_some_and(|(client, relay)| client != relay);
     relay == peer && stream.open.server != other.open.server && is_distinct

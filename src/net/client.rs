@@ -300,6 +300,12 @@ impl Server {
         let dial = self.dial();
         let (leg, secured) = dial.leg(b"h2").await?;
         let (uri, headers) = self.request_head(path)?;
+        let heard = |verified: Result<(), DialError>| {
+            verified.map_err(|error| match self.address.mend() {
+                Some(words) => DialError { what: format!("{}; kubectl: {words}", error.what), ..error },
+                None => error,
+            })
+        };
         let (sniffed, first) = Sniffed::new(leg);
         let mut builder = h2::client::Builder::new();
         builder
@@ -312,10 +318,10 @@ impl Server {
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             biased;
-            verified = dial.wait_for_http2(&first, secured.as_deref()) => verified?,
+            verified = dial.wait_for_http2(&first, secured.as_deref()) => heard(verified)?,
             // Tells what the server sent instead of HTTP/2.
             over = &mut connection => {
-                dial.wait_for_http2(&first, secured.as_deref()).await?;
+                heard(dial.wait_for_http2(&first, secured.as_deref()).await)?;
                 let why = over.err().and_then(|error| stream::broken(&error).note);
                 let why = why.unwrap_or_else(|| "the server closed the connection".into());
                 return Err(refused(format!("cannot reach {}: HTTP/2 failed, {why}", self.address)));
@@ -345,6 +351,7 @@ impl Server {
                 Ok(end_of_connection(error.as_ref(), end))
             }
             () = alive => {
+                self.address.mend();
                 let note = format!("keepalive: no answer to a PING in {:?}", self.keepalive_timeout);
                 Ok(End { by: Some(Side::Client), note: Some(note), ..End::default() })
             }

@@ -10,6 +10,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::sniff::{FirstBytes, NotHttp2, Sniffed};
 use super::tls;
+use crate::net::kubectl::Failure;
 use crate::net::transport::{Address, Leg};
 use xdscope_present::text::shell_word;
 use xdscope_sources::observe::ConnectStep;
@@ -59,6 +60,9 @@ impl Dial<'_> {
         let address = self.address;
         let leg = match Leg::connect(address, self.timeout).await {
             Ok(leg) => leg,
+            Err((_, error)) if matches!(address, Address::Pod(_)) => {
+                return Err(not_forwarded(address, &error));
+            }
             Err((step, error)) => {
                 let tried: &[&str] =
                     if step == ConnectStep::Resolve { &["name"] } else { &["name ok", "port"] };
@@ -128,7 +132,7 @@ impl Dial<'_> {
     pub(super) fn authority(&self) -> &str {
         self.authority.unwrap_or(match self.address {
             Address::Tcp(text) => text,
-            Address::Unix(_) => "localhost",
+            Address::Unix(_) | Address::Pod(_) => "localhost",
         })
     }
 
@@ -165,6 +169,16 @@ impl Dial<'_> {
         self.wait_for_http2(&first, secured.as_deref()).await?;
         Ok((channel, secured))
     }
+}
+
+/// The error of a port of a pod, in the words of kubectl.
+fn not_forwarded(address: &Address, error: &std::io::Error) -> DialError {
+    let words = address.mend().map(|words| format!("; kubectl: {words}")).unwrap_or_default();
+    let failure = error.get_ref().and_then(|error| error.downcast_ref::<Failure>());
+    let lacking = failure.and_then(|failure| failure.right.as_ref());
+    let lacking = lacking.map(|right| format!("; this user lacks {right}")).unwrap_or_default();
+    let what = format!("cannot reach {address}: {error}{words}{lacking}");
+    DialError::new(what, &["forward"], failure.and_then(Failure::next))
 }
 
 /// Converts headers to gRPC metadata.

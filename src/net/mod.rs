@@ -2,11 +2,14 @@
 //!
 //! Protocol decisions are made in [`xdscope_sources::peers`].
 
+pub mod admin;
 pub mod attach;
 pub mod client;
 pub mod clock;
+pub mod csds;
 mod dial;
 pub mod doctor;
+pub mod kubectl;
 mod lock;
 pub mod monitor;
 pub mod own_secrets;

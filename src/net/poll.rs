@@ -22,14 +22,14 @@ use xdscope_wire::{End, Secured};
 const JSON: &str = "application/json";
 
 /// A connection for requests.
-struct Connection {
+pub(super) struct Connection {
     send: SendRequest<Full<Bytes>>,
     /// The task that drives the connection, aborted on drop.
     _work: JoinSet<()>,
 }
 
 /// The reason why there is no answer.
-enum Failure {
+pub(super) enum Failure {
     Dial(DialError),
     /// The poll failed: a message for the user.
     Poll(String),
@@ -80,7 +80,7 @@ pub(super) async fn run(
 }
 
 impl Server {
-    async fn http1(&self) -> Result<(Connection, Option<Arc<Secured>>), DialError> {
+    pub(super) async fn http1(&self) -> Result<(Connection, Option<Arc<Secured>>), DialError> {
         let dial = self.dial();
         let (leg, secured) = dial.leg(b"http/1.1").await?;
         let shaken = http1::handshake(TokioIo::new(leg)).await;
@@ -96,13 +96,26 @@ impl Server {
         Ok((Connection { send, _work: work }, secured))
     }
 
-    /// Posts one request, over the open connection or, if the server has closed that, a new one.
+    /// Posts one request, and reads its answer.
     async fn post(
         &self,
         connection: &mut Option<Connection>,
         path: &str,
         body: Bytes,
     ) -> Result<Answer, Failure> {
+        let (on, response) = self.exchange(connection, || self.request(path, body.clone())).await?;
+        let answer = self.answer(response).await?;
+        *connection = Some(on);
+        Ok(answer)
+    }
+
+    /// Sends one request, over the open connection or, if the server has closed that, a new one.
+    /// Returns the connection, which can be used again once the answer is read.
+    pub(super) async fn exchange(
+        &self,
+        connection: &mut Option<Connection>,
+        request: impl Fn() -> Result<Request<Full<Bytes>>, Failure>,
+    ) -> Result<(Connection, Response<Incoming>), Failure> {
         for again in [true, false] {
             let mut kept = connection.take();
             if let Some(there) = &mut kept
@@ -114,13 +127,8 @@ impl Server {
                 Some(kept) => kept,
                 None => self.http1().await.map_err(Failure::Dial)?.0,
             };
-            let request = self.request(path, body.clone())?;
-            match on.send.send_request(request).await {
-                Ok(response) => {
-                    let answer = self.answer(response).await?;
-                    *connection = Some(on);
-                    return Ok(answer);
-                }
+            match on.send.send_request(request()?).await {
+                Ok(response) => return Ok((on, response)),
                 // The server has closed the idle connection: try a new one.
                 Err(error) if again && (error.is_canceled() || error.is_closed()) => {}
                 Err(error) if error.is_parse() => {

@@ -84,6 +84,21 @@ pub async fn open_with(
     Ok(response.into_inner())
 }
 
+/// Sends one empty request to `path`, and returns the response, of `limit` bytes at most.
+///
+/// # Errors
+///
+/// The status of the server, or UNAVAILABLE without a connection.
+pub async fn unary(channel: Channel, path: &str, metadata: MetadataMap, limit: u64) -> Result<Bytes, Status> {
+    let path = http::uri::PathAndQuery::try_from(path).map_err(|e| Status::internal(e.to_string()))?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(limit);
+    grpc.ready().await.map_err(|e| Status::unavailable(e.to_string()))?;
+    let mut request = Request::new(Bytes::new());
+    *request.metadata_mut() = metadata;
+    Ok(grpc.unary(request, path, Raw).await?.into_inner())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

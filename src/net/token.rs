@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use super::kubectl::ServiceAccountToken;
+
 /// The longest token, in bytes.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
@@ -14,6 +16,8 @@ pub enum Token {
     File(PathBuf),
     /// The value of an environment variable.
     Text(String),
+    /// A token of a service account, which kubectl renews.
+    ServiceAccount(ServiceAccountToken),
 }
 
 /// Never prints the token.
@@ -22,6 +26,7 @@ impl fmt::Debug for Token {
         match self {
             Token::File(path) => write!(f, "Token({})", path.display()),
             Token::Text(_) => f.write_str("Token"),
+            Token::ServiceAccount(token) => token.fmt(f),
         }
     }
 }
@@ -34,6 +39,7 @@ impl Token {
     pub fn header(&self) -> Result<(String, String), TokenError> {
         let (text, place) = match self {
             Token::Text(text) => (text.clone(), "the token".to_owned()),
+            Token::ServiceAccount(token) => (token.text(), "the token of kubectl".to_owned()),
             Token::File(path) => {
                 let place = format!("the token file {}", path.display());
                 let mut text = String::new();

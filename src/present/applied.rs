@@ -15,6 +15,7 @@ pub fn dump_notice(notice: &DumpNotice) -> String {
         DumpNotice::InvalidResource(resource, error) => {
             format!("{} is invalid: {error}", dumped_resource(resource))
         }
+        DumpNotice::UnreadPod { pod, why } => format!("pod {pod} is not in the table: {why}"),
         DumpNotice::More => "further parts of the dump are invalid".to_owned(),
     }
 }
@@ -73,12 +74,14 @@ mod tests {
         let notices = [
             DumpNotice::UnknownField(resource(Some("a")), error()),
             DumpNotice::InvalidResource(resource(None), error()),
+            DumpNotice::UnreadPod { pod: "shop/a".into(), why: "refused".into() },
         ];
         assert_eq!(
             notices.each_ref().map(dump_notice),
             [
                 "CDS a: left out an unknown field: unknown type x",
-                "CDS without a name is invalid: unknown type x"
+                "CDS without a name is invalid: unknown type x",
+                "pod shop/a is not in the table: refused"
             ]
         );
     }

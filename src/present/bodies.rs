@@ -31,7 +31,7 @@ fn full_name(shape: MessageShape, is_v2: bool) -> String {
 pub fn message(store: &Store, schema: &Schema, n: Seq, names: FieldNames) -> Option<Value> {
     let message = store.message(n)?;
     let stream = store.row(store.row_of(n)?)?.stream;
-    let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
+    let method = store.stream(stream)?.method;
     Some(schema.tree(&message_name(&message, &method), &message.bytes(store.catalog())?, names))
 }
 
@@ -79,8 +79,8 @@ pub fn resource(store: &Store, schema: &Schema, fact: &ResourceFact, names: Fiel
     payload(store, schema, fact.content?, names)
 }
 
-/// Decodes the payload of an entry in a list of resources.
-fn payload(store: &Store, schema: &Schema, id: BlobId, names: FieldNames) -> Option<Value> {
+/// Decodes the payload of an entry in a list of resources; `None` if the content was lost.
+pub fn payload(store: &Store, schema: &Schema, id: BlobId, names: FieldNames) -> Option<Value> {
     let catalog = store.catalog();
     let payload = catalog.entry(id).payload?;
     Some(schema.tree("google.protobuf.Any", &catalog.bytes(payload)?, names))

@@ -212,7 +212,7 @@ fn gaps(graph: &Graph, now: Option<Time>) -> HashMap<(NodeId, NodeId), String> {
 }
 
 /// A graph as boxes and arrows, in the words of [`dot`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawing {
     /// The boxes. Those of resources that only unused updates refer to come last.
     pub boxes: Vec<DrawnBox>,
@@ -221,7 +221,7 @@ pub struct Drawing {
 }
 
 /// A resource in a [`Drawing`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnBox {
     /// The type.
     pub kind: Kind,
@@ -236,7 +236,7 @@ pub struct DrawnBox {
 }
 
 /// A reference in a [`Drawing`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnArrow {
     /// Index of the referring box.
     pub from: usize,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use xdscope_engine::diff::{Change, Op};
-use xdscope_engine::hold::{HeldDiff, HeldFact};
+use xdscope_engine::hold::{HeldDiff, HeldFact, PassedResponse};
 use xdscope_wire::event::Dir;
 use xdscope_wire::text::{age, count, plural, type_label};
 
@@ -61,6 +61,18 @@ pub fn hold_choices(fact: &HeldFact) -> [HoldChoice; 5] {
         choice('B', "bounce", bounce),
         choice('Z', "release", "send everything held as it is, and disarm".to_owned()),
     ]
+}
+
+/// Returns the consequence of holding one type alone: `EDS 7 has passed meanwhile: ...`.
+pub fn held_alone(fact: &HeldFact, passed: &PassedResponse) -> String {
+    let [held, other] = [&fact.type_url, &passed.type_url].map(|url| type_label(url.as_str()));
+    let node = fact.node.as_deref().unwrap_or("the client");
+    let version = if passed.version.is_empty() { String::new() } else { format!(" {}", passed.version) };
+    format!(
+        "{other}{version} has passed meanwhile: once {} is sent, {node} asks for {other} again, and what \
+         {held} adds or changes waits for the answer, up to 15s. :hold stream holds all types",
+        fact.id
+    )
 }
 
 /// Returns the title of a comparison: `h1 against the last version that the client acknowledged

@@ -20,6 +20,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![warn(missing_docs)]
 
+pub mod admin;
 pub mod applied;
 pub mod authority;
 pub mod bodies;
@@ -30,6 +31,7 @@ pub mod graph;
 pub mod hold;
 pub mod json;
 pub mod logs;
+pub mod message_text;
 pub mod metrics;
 pub mod nack_card;
 pub mod nack_effect;

@@ -220,8 +220,8 @@ impl NackCard<'_> {
         format!("refused {times} times{gaps}, {error}. {server}").trim_end().to_owned()
     }
 
-    /// The ACK that ended the refusals, or the version in force while there is none.
-    fn recovery(&self) -> (String, Role) {
+    /// Returns the ACK that ended the refusals, or the version in force while there is none.
+    pub fn recovery(&self) -> (String, Role) {
         if let Some(fact) = &self.report.recovery {
             let at = time_of_day(fact.at, self.clock, self.zone);
             let version =

@@ -44,8 +44,8 @@ pub use frame_reader::{FrameReader, StartedSource, start, start_session};
 pub use open::{
     DecodingGaps, MAX_FOLDER_ENTRIES, Source, SourceError, SourceFormat, Spec, VersionedResource,
     check_frames, collect_resources, decoding_gaps, files_of, first_of_session, format_of, format_of_start,
-    list_files, open, open_recording, open_script, open_session, parse_documents, read, read_dump,
-    read_resources, size_of, start_recording,
+    list_files, max_response_bytes, open, open_recording, open_script, open_session, parse_documents, read,
+    read_dump, read_resources, size_of, start_recording,
 };
 pub use passes::{BoundedCatalog, Passes, StoreUntil, Until};
 pub use replay_until::{

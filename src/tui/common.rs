@@ -1,22 +1,23 @@
 //! State that all screens share: terminal, scope, filter, panes and time.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
 use xdscope_engine::activity::{Axis, RecentActivity, SPAN};
-use xdscope_engine::problems::{FindingGroup, Problem, ProblemFact, count_wrong};
+use xdscope_engine::problems::{FindingGroup, ProblemFact};
 use xdscope_engine::store::{ClientMarks, Store};
-use xdscope_present::report::{self, Census, Row};
+use xdscope_present::report::{self, Census, Role};
 use xdscope_wire::event::{Clock, StreamId, Time, TypeUrl};
 use xdscope_wire::text;
 
 use super::data::{AppliedFilter, Data, Info};
 use super::input::screen_id::ScreenId;
 use super::lists::{HiddenColumns, Sorts};
+use super::problem_list::ProblemList;
+use super::widgets::chart::{SparkValue, spark_text};
 use super::widgets::layout::{Content, Layout, layout};
 use super::widgets::table::GrownWidths;
 use super::widgets::theme::Theme;
@@ -50,54 +51,6 @@ pub struct Paused {
     pub now: Time,
 }
 
-/// The problem that was chosen last, in the one list that all screens walk.
-#[derive(Clone, Debug, Default)]
-pub struct ProblemCursor {
-    at: Option<usize>,
-    key: Option<String>,
-}
-
-/// The parts of a problem that do not change while the problem lasts.
-fn problem_key(fact: &ProblemFact) -> String {
-    let rule = match &fact.problem {
-        Problem::Broken(broken) => broken.rule.id,
-        _ => "",
-    };
-    format!("{} {} {} {rule}", fact.kind.word(), fact.stream.0, fact.type_url)
-}
-
-/// The worst problem of each stream and of each node id, by its index in the list.
-#[derive(Clone, Debug, Default)]
-pub struct WorstProblems {
-    by_stream: HashMap<StreamId, usize>,
-    by_node: HashMap<Arc<str>, usize>,
-}
-
-impl WorstProblems {
-    fn new(problems: &[ProblemFact]) -> WorstProblems {
-        let mut worst = WorstProblems::default();
-        for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
-            for place in problem.places() {
-                worst.by_stream.entry(place.stream).or_insert(at);
-                // The stream tells clients with one node id apart.
-                if place.mark.is_none()
-                    && let Some(node) = place.node
-                {
-                    worst.by_node.entry(node).or_insert(at);
-                }
-            }
-        }
-        worst
-    }
-
-    /// The worst problem of a row of clients.
-    pub fn of_row(&self, row: &Row) -> Option<usize> {
-        let by_stream = row.all_streams().filter_map(|stream| self.by_stream.get(&stream)).min();
-        let by_node = if row.mark.is_empty() { self.by_node.get(row.name.as_str()) } else { None };
-        by_stream.into_iter().chain(by_node).min().copied()
-    }
-}
-
 /// Messages over the time of a recording, up to the time cursor.
 #[derive(Clone, Debug, Default)]
 pub struct Density {
@@ -127,16 +80,15 @@ impl Density {
         *self = Density { key, parts };
     }
 
-    /// Returns the messages by `cells` equal parts.
-    pub fn cells(&self, cells: usize) -> Vec<u64> {
-        let mut out = vec![0; cells];
-        for (at, messages) in self.parts.iter().enumerate() {
-            let cell = at * cells / self.parts.len().max(1);
-            if let Some(slot) = out.get_mut(cell) {
-                *slot += messages;
+    /// Returns the messages by `cells` equal parts of the time as bars, blanks without messages.
+    pub fn spark(&self, theme: Theme, cells: usize) -> String {
+        let mut out = vec![SparkValue { value: None, role: Role::Muted }; cells];
+        for (at, messages) in self.parts.iter().enumerate().filter(|(_, messages)| **messages > 0) {
+            if let Some(slot) = out.get_mut(at * cells / self.parts.len()) {
+                *slot.value.get_or_insert(0) += messages;
             }
         }
-        out
+        spark_text(theme, &out).text
     }
 }
 
@@ -177,21 +129,15 @@ pub struct Common {
     pub notice: Option<String>,
     pub now: Time,
     pub clock: Clock,
-    /// The problems, the worst first, and answers that are still in time.
-    pub problems: Vec<ProblemFact>,
+    pub problems: ProblemList,
     /// The clients of the source.
     pub census: Census,
-    /// The worst problem of each stream, and of each node id, by its index.
-    pub worst: WorstProblems,
     /// The last minutes of the source.
     pub activity: RecentActivity,
     /// Messages over the time of a recording, up to the time cursor.
     pub density: Density,
     /// The marks that tell clients with one node id apart.
     pub marks: ClientMarks,
-    pub problem: ProblemCursor,
-    /// Indices of the problems that Overview lists; `None` for all.
-    pub listed_problems: Option<Vec<usize>>,
     /// The findings by cause, as indices.
     pub finding_groups: Vec<FindingGroup>,
     /// The stream in scope, else the one selected on Overview.
@@ -231,14 +177,11 @@ impl Common {
             notice: None,
             now: Time::ZERO,
             clock: Clock::default(),
-            problems: Vec::new(),
+            problems: ProblemList::default(),
             census: Census::default(),
-            worst: WorstProblems::default(),
             activity: RecentActivity::default(),
             density: Density::default(),
             marks: ClientMarks::default(),
-            problem: ProblemCursor::default(),
-            listed_problems: None,
             finding_groups: Vec::new(),
             current_stream: None,
             refresh: RefreshPolicy::default(),
@@ -324,84 +267,15 @@ impl Common {
         self.current_stream.or_else(|| data.stream_ids().first().copied())
     }
 
-    /// The worst problem of a row of clients.
-    pub fn worst_problem(&self, row: &Row) -> Option<&ProblemFact> {
-        self.problems.get(self.worst.of_row(row)?)
-    }
-
     /// A problem in words: its place, its state, and a sentence.
     pub fn problem_words(&self, problem: &ProblemFact) -> String {
         let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
         format!("{place} {word}: {}", report::problem(problem, &self.clock))
     }
 
-    /// The keys of the problems, the same as long as a problem lasts.
-    pub fn problem_keys(&self) -> impl Iterator<Item = (String, &ProblemFact)> {
-        let wrong = self.problems.iter().filter(|problem| problem.is_wrong());
-        wrong.map(|problem| (problem_key(problem), problem))
-    }
-
-    /// The number of problems, without answers that are still in time.
-    pub fn problem_count(&self) -> usize {
-        count_wrong(&self.problems)
-    }
-
-    /// The index of the chosen problem.
-    pub fn problem_index(&self) -> usize {
-        self.problem.at.unwrap_or(0).min(self.problems.len().saturating_sub(1))
-    }
-
-    /// The user has chosen a problem.
-    pub fn has_chosen_problem(&self) -> bool {
-        self.problem.at.is_some()
-    }
-
-    /// The chosen problem.
-    pub fn chosen_problem(&self) -> Option<&ProblemFact> {
-        self.problems.get(self.problem_index())
-    }
-
-    /// Chooses a problem, or the nearest one.
-    pub fn choose_problem(&mut self, at: usize) {
-        let at = at.min(self.problems.len().saturating_sub(1));
-        self.problem = ProblemCursor { at: Some(at), key: self.problems.get(at).map(problem_key) };
-    }
-
-    /// Returns the indices of the problems that Overview lists.
-    pub fn problems_listed(&self) -> Vec<usize> {
-        self.listed_problems.clone().unwrap_or_else(|| (0..self.problems.len()).collect())
-    }
-
-    /// Chooses the next problem in the list, or the previous one. Returns `None` if there is none.
-    ///
-    /// Answers that are still in time are no problems. The first problem comes first.
-    pub fn step_problem(&mut self, forward: bool) -> Option<usize> {
-        let count = self.problem_count();
-        let to = match (self.problem.at, forward) {
-            (None, _) => 0,
-            (Some(at), true) => at + 1,
-            (Some(at), false) => at.min(count).checked_sub(1)?,
-        };
-        if to >= count {
-            return None;
-        }
-        self.choose_problem(to);
-        Some(to)
-    }
-
     /// The name of a client, told apart from others with its node id: `edge-gw-1 cluster=b`.
     pub fn client_name(&self, node: Option<&str>, stream: StreamId) -> String {
         report::client_name(node, stream, &self.marks)
-    }
-
-    /// Takes a new list of problems. The chosen one stays chosen.
-    pub fn set_problems(&mut self, problems: Vec<ProblemFact>) {
-        self.problems = problems;
-        self.worst = WorstProblems::new(&self.problems);
-        let Some((at, key)) = self.problem.at.zip(self.problem.key.as_ref()) else { return };
-        let same = self.problems.iter().enumerate().filter(|(_, fact)| problem_key(fact) == *key);
-        let nearest = same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at));
-        self.problem.at = Some(nearest.unwrap_or(at.min(self.problems.len().saturating_sub(1))));
     }
 
     /// The time of day of an event, in whole seconds.

@@ -22,6 +22,7 @@ mod common;
 mod data;
 mod input;
 mod lists;
+mod problem_list;
 mod screens;
 mod shell;
 #[cfg(test)]

@@ -195,6 +195,9 @@ impl Open {
     /// Metadata key of a dump: the references of resources in use to resources that the client
     /// lacks, as a JSON list of lists.
     pub const MISSING_REFERENCES: &str = "xdscope-missing-references";
+    /// Metadata key of a dump that was read from an admin port: what the other pages of the port
+    /// say about the client, as a JSON object.
+    pub const ADMIN: &str = "xdscope-admin";
     /// Method of a connection that never had a stream. The [`End`] says why.
     pub const NOTHING: &str = "(connection)";
 

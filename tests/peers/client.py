@@ -19,7 +19,7 @@ os.environ["GRPC_XDS_BOOTSTRAP"] = sys.argv[1]
 import grpc  # noqa: E402  (reads the environment when loaded)
 from grpc._cython import cygrpc  # noqa: E402  (the basis of grpcio-csds)
 
-CALL_SECONDS = 10
+CALL_SECONDS = 30
 
 
 def tell(**line):

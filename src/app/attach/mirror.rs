@@ -1,13 +1,12 @@
 //! Copies of a run's session files, which verbs and screens read like any growing recording.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tempfile::TempDir;
-
-use crate::app::recording::{recording_file, session_dir};
+use crate::app::live_copy::CopyFolder;
+use crate::app::recording::recording_file;
 use crate::net::attach::{FileBytes, FilePart};
 
 /// Disk space for the copies of a session, in bytes. Another machine decides what it sends.
@@ -16,19 +15,12 @@ pub const MAX_MIRROR_BYTES: u64 = 16 << 30;
 /// Session files that a run may have.
 const MAX_FILES: usize = 10_000;
 
-/// The file of a folder of copies that its process keeps locked.
-const LOCK: &str = ".lock";
-
 /// The first copy, and those that follow it in its session.
 pub(super) const FIRST_OF_SESSION: &str = "00001.xdsrec+";
 
-const PREFIX: &str = "attached-";
-
 /// The copies of a session, in a folder of their own that is removed at the end.
 pub(super) struct Mirror {
-    folder: TempDir,
-    /// Locked while the folder is in use.
-    _lock: File,
+    folder: CopyFolder,
     files: Vec<MirroredFile>,
     bytes: u64,
 }
@@ -45,17 +37,9 @@ struct MirroredFile {
 }
 
 impl Mirror {
-    /// Creates an empty folder below `parent`, and removes those of processes that were killed.
+    /// Creates an empty mirror in a folder below `parent`.
     pub(super) fn create(parent: Option<&Path>) -> io::Result<Mirror> {
-        let parent = match parent.filter(|parent| session_dir::create_private_dir(parent).is_ok()) {
-            Some(parent) => parent.to_owned(),
-            None => std::env::temp_dir(),
-        };
-        remove_abandoned(&parent);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent)?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
-        lock.try_lock().map_err(io::Error::from)?;
-        Ok(Mirror { folder, _lock: lock, files: Vec::new(), bytes: 0 })
+        Ok(Mirror { folder: CopyFolder::create(parent)?, files: Vec::new(), bytes: 0 })
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -120,24 +104,10 @@ impl Mirror {
     }
 }
 
-/// Removes folders whose process has ended without doing so.
-fn remove_abandoned(parent: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    let is_mirror = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX)) && path.is_dir()
-    };
-    for folder in entries.flatten().map(|entry| entry.path()).filter(is_mirror) {
-        let Ok(lock) = File::open(folder.join(LOCK)) else { continue };
-        if lock.try_lock().is_ok() {
-            // Another process may remove it at the same time.
-            let _ = fs::remove_dir_all(folder);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn content(file: &str, offset: u64, bytes: &[u8], is_final: bool) -> FileBytes {
         FileBytes { file: file.into(), offset, bytes: bytes.to_vec(), is_final }
@@ -163,24 +133,5 @@ mod tests {
         assert!(recording_file::written_at(&path).is_some(), "a run writes it");
         mirror.release();
         assert!(recording_file::written_at(&path).is_none());
-    }
-
-    #[test]
-    fn folders_of_killed_processes_are_removed() {
-        let parent = tempfile::tempdir().unwrap();
-        let abandoned = parent.path().join("attached-1");
-        fs::create_dir(&abandoned).unwrap();
-        fs::write(abandoned.join(LOCK), "").unwrap();
-        let other = parent.path().join("attached-2");
-        fs::create_dir(&other).unwrap();
-        let first = Mirror::create(Some(parent.path())).unwrap();
-        let second = Mirror::create(Some(parent.path())).unwrap();
-        assert!(!abandoned.exists() && other.exists(), "a folder without a lock is not ours");
-        assert!(first.folder().exists() && second.folder().exists());
-        let (first, second) = (first.folder().to_owned(), {
-            drop(first);
-            second
-        });
-        assert!(!first.exists() && second.folder().exists());
     }
 }

@@ -2,17 +2,14 @@
 
 use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::mirror::{FIRST_OF_SESSION, Mirror};
-use crate::app::process::signals;
-use crate::app::replay::Trouble;
+use crate::app::live_copy::{CopyState, LiveCopy, STOP_INTERVAL};
 use crate::net::attach::{AttachError, AttachOptions, Event, FollowRequest, PROTOCOL_VERSION, follow};
-use crate::net::lock;
 
 /// The shortest and the longest time between two attempts to reach a run.
 const FIRST_RETRY: Duration = Duration::from_millis(500);
@@ -20,26 +17,6 @@ const LAST_RETRY: Duration = Duration::from_secs(10);
 
 /// How long a run that has just started may take to write its first bytes.
 const FIRST_CONTENT_TIME: Duration = Duration::from_secs(5);
-
-/// How often the viewer looks whether it is still wanted.
-const STOP_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The session of a run elsewhere, which is copied for as long as this value lives.
-pub struct AttachedSession {
-    /// SOURCE as typed.
-    pub name: String,
-    /// The path that stands for the copies: the first file and those that follow it.
-    pub path: PathBuf,
-    shared: Arc<ViewerState>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct ViewerState {
-    is_stopped: AtomicBool,
-    /// The error that keeps the viewer from the run at present.
-    trouble: Mutex<Option<String>>,
-}
 
 /// The reason why a viewer cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -65,17 +42,17 @@ pub fn attach(
     options: AttachOptions,
     parent: Option<&Path>,
     goes_on: bool,
-) -> Result<AttachedSession, ViewerError> {
+) -> Result<LiveCopy, ViewerError> {
     let mirror = Mirror::create(parent).map_err(ViewerError::Folder)?;
     let folder = mirror.folder().to_owned();
-    let shared = Arc::new(ViewerState::default());
+    let shared = Arc::new(CopyState::default());
     let (send, begun) = channel();
     let viewer =
         Viewer { options, mirror, session: None, shared: shared.clone(), begun: Some(send), goes_on };
     let thread = std::thread::Builder::new().name("attach".into()).spawn(move || viewer.run());
     let thread = thread.map_err(ViewerError::Folder)?;
     let path = folder.join(FIRST_OF_SESSION);
-    let session = AttachedSession { name, path, shared, thread: Some(thread) };
+    let session = LiveCopy::new(name, path, shared, Some(thread));
     let deadline = Instant::now() + FIRST_CONTENT_TIME;
     loop {
         match begun.recv_timeout(STOP_INTERVAL) {
@@ -92,46 +69,13 @@ fn has_content(folder: &Path) -> bool {
     xdscope_sources::size_of(folder) > 0
 }
 
-impl AttachedSession {
-    /// Returns what tells the error that keeps the viewer from the run at present.
-    pub fn trouble(&self) -> Trouble {
-        let shared = self.shared.clone();
-        Arc::new(move || lock(&shared.trouble).clone())
-    }
-
-    /// Removes the copies also if a signal ends the program, which catches none.
-    ///
-    /// # Errors
-    /// Signals cannot be caught.
-    pub fn remove_on_signal(&self) -> io::Result<()> {
-        let folder = self.path.parent().map(Path::to_owned);
-        signals::before_end(move || {
-            if let Some(folder) = folder {
-                // The next viewer removes what is left.
-                let _ = std::fs::remove_dir_all(folder);
-            }
-        })
-    }
-}
-
-impl Drop for AttachedSession {
-    fn drop(&mut self) {
-        self.shared.is_stopped.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the viewer panicked");
-        }
-    }
-}
-
 /// The work of the thread.
 struct Viewer {
     options: AttachOptions,
     mirror: Mirror,
     /// The session that the copies are of.
     session: Option<u64>,
-    shared: Arc<ViewerState>,
+    shared: Arc<CopyState>,
     /// Receives the result of the first attempt.
     begun: Option<Sender<Result<(), ViewerError>>>,
     goes_on: bool,
@@ -161,33 +105,20 @@ impl Viewer {
                 break;
             }
             tracing::warn!("{why}{}", if is_last { "" } else { "; xdscope tries again" });
-            *lock(&self.shared.trouble) = Some(why);
+            self.shared.set_trouble(Some(why));
             if is_last {
                 self.mirror.release();
                 break;
             }
-            if self.sleep(wait) {
+            if self.shared.sleep(wait) {
                 break;
             }
             wait = if self.mirror.have() == before { (wait * 2).min(LAST_RETRY) } else { FIRST_RETRY };
         }
         // The copies stay until nobody reads them.
-        while !self.is_stopped() {
+        while !self.shared.is_stopped() {
             std::thread::sleep(STOP_INTERVAL);
         }
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.shared.is_stopped.load(Ordering::Relaxed)
-    }
-
-    /// Sleeps. Returns whether the viewer is not wanted any more.
-    fn sleep(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        while Instant::now() < until && !self.is_stopped() {
-            std::thread::sleep(STOP_INTERVAL);
-        }
-        self.is_stopped()
     }
 
     /// Copies until the connection is lost.
@@ -202,14 +133,9 @@ impl Viewer {
             Err(error) => return Attempt::Never(error.to_string()),
         };
         let result = runtime.block_on(async {
-            let stopped = async {
-                while !shared.is_stopped.load(Ordering::Relaxed) {
-                    tokio::time::sleep(STOP_INTERVAL).await;
-                }
-            };
             tokio::select! {
                 result = follow(&options, &request, |event| self.take(event, &mut failed)) => Some(result),
-                () = stopped => None,
+                () = shared.stopped() => None,
             }
         });
         // Do not wait for a name that is still being resolved.
@@ -252,7 +178,7 @@ impl Viewer {
             }
             Event::Current(_) if self.mirror.is_empty() => {}
             Event::Current(_) => {
-                *lock(&self.shared.trouble) = None;
+                self.shared.set_trouble(None);
                 self.begin();
                 if !self.goes_on {
                     return ControlFlow::Break(());

@@ -17,7 +17,7 @@ use xdscope_schema::Schema;
 use xdscope_schema::redact::Redactor;
 use xdscope_sources::peers::client::{Client, Effect, Lane};
 use xdscope_wire::content::{Catalog, Redact};
-use xdscope_wire::event::{Dir, Side, StreamId, Sym, Time};
+use xdscope_wire::event::{Dir, Side, StreamId, Sym, Time, TypeUrl};
 use xdscope_wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
 use super::{AckPolicy, Command, InitialSubscription, Progress};
@@ -52,6 +52,8 @@ pub(super) struct ClientWorker {
     pub(super) open: BTreeMap<u32, StreamId>,
     /// Responses that are being received, by lane.
     pub(super) passing: BTreeMap<u32, Passing>,
+    /// Types whose responses are rejected, with the error message.
+    pub(super) refused_types: BTreeMap<TypeUrl, String>,
     pub(super) polls: Polls,
     /// Frames that are not written yet.
     pub(super) out: Vec<Frame>,
@@ -150,6 +152,17 @@ impl ClientWorker {
             Command::Wildcard { type_url, wanted } => self.client.wildcard(now, &type_url, wanted, catalog),
             Command::Rule { type_url, nonce, ruling } => {
                 self.client.rule(now, &type_url, nonce.as_ref(), ruling, catalog);
+                Ok(())
+            }
+            Command::Refuse { type_url, text } => {
+                match text {
+                    Some(text) => drop(self.refused_types.insert(type_url, text)),
+                    None => drop(self.refused_types.remove(&type_url)),
+                }
+                Ok(())
+            }
+            Command::Raw { type_url, request } => {
+                self.client.send_raw(&type_url, &request, catalog);
                 Ok(())
             }
             Command::Reconnect => {

@@ -131,17 +131,18 @@ fn delivers_xdstp_names_through_the_tap() {
         let states = store.states();
         let of = |node: &str, kind: Kind| {
             states.iter().find(|state| {
-                state.node.as_deref() == Some(node)
-                    && Kind::of_type_url(state.type_url.as_str()).is_some_and(|(k, _)| k == kind)
+                state.summary.node.as_deref() == Some(node)
+                    && Kind::of_type_url(state.summary.type_url.as_str()).is_some_and(|(k, _)| k == kind)
             })
         };
         // Six clusters match the glob, one of them new; the other authority does not answer.
-        of("edge-gw-1", Kind::Cds).is_some_and(|state| state.resources == 6)
-            && of("edge-gw-1", Kind::Eds).is_some_and(|state| state.resources == 6)
+        of("edge-gw-1", Kind::Cds).is_some_and(|state| state.summary.resources == 6)
+            && of("edge-gw-1", Kind::Eds).is_some_and(|state| state.summary.resources == 6)
             && of("reviews-v2-6b8f", Kind::Cds).is_some_and(|state| {
-                state.resources == 1 && state.missing.iter().any(|name| name.contains("partner.example"))
+                state.summary.resources == 1
+                    && state.subscription.missing.iter().any(|name| name.contains("partner.example"))
             })
-            && of("batch-9", Kind::Eds).is_some_and(|state| state.resources == 2)
+            && of("batch-9", Kind::Eds).is_some_and(|state| state.summary.resources == 2)
     });
 }
 

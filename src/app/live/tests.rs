@@ -121,7 +121,7 @@ fn facts(analysis: &Analysis) -> String {
     analysis.streams().iter().for_each(|fact| put(fact));
     for state in analysis.states() {
         put(&state);
-        let resources = analysis.resources(state.stream, &state.type_url);
+        let resources = analysis.resources(state.summary.stream, &state.summary.type_url);
         resources.iter().for_each(|fact| put(fact));
     }
     (0..analysis.rows()).filter_map(|row| analysis.row(row)).for_each(|fact| put(&fact));

@@ -96,23 +96,28 @@ fn cache_state(fact: &ResourceFact, is_missing: bool) -> Option<&'static str> {
 }
 
 fn expected_resources(analysis: &Analysis) -> Counts {
-    let is_open =
-        |state: &StateFact| analysis.stream(state.stream).is_some_and(|stream| stream.closed.is_none());
+    let is_open = |state: &StateFact| {
+        analysis.stream(state.summary.stream).is_some_and(|stream| stream.closed.is_none())
+    };
     let mut counts = Counts::new();
     for state in analysis.states().iter().filter(|state| is_open(state)) {
-        let word = word(&state.type_url);
-        for fact in analysis.resources(state.stream, &state.type_url) {
-            let is_missing = state.missing.contains(&fact.name);
+        let word = word(&state.summary.type_url);
+        for fact in analysis.resources(state.summary.stream, &state.summary.type_url) {
+            let is_missing = state.subscription.missing.contains(&fact.name);
             if let Some(cache) = cache_state(&fact, is_missing) {
                 count(&mut counts, format!("{word} {cache}"), 1);
             }
         }
         let is_gone = |name: &&Arc<str>| {
-            let fact = analysis.resource(state.stream, &state.type_url, name);
+            let fact = analysis.resource(state.summary.stream, &state.summary.type_url, name);
             fact.is_none_or(|fact| fact.in_force.is_none())
         };
-        let absent = state.absent.iter().filter(is_gone).count() as u64;
-        count(&mut counts, format!("{word} does_not_exist"), absent + state.overdue + state.malformed);
+        let absent = state.subscription.absent.iter().filter(is_gone).count() as u64;
+        count(
+            &mut counts,
+            format!("{word} does_not_exist"),
+            absent + state.summary.overdue + state.summary.malformed,
+        );
     }
     nonzero(counts)
 }

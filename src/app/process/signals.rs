@@ -5,7 +5,7 @@
 
 use std::io;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
-use crate::net::lock;
+use crate::net::{kubectl, lock};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -27,6 +27,9 @@ pub enum Signal {
 
 /// The first signal that ended the process; 0 before.
 static ENDED: AtomicI32 = AtomicI32::new(0);
+
+/// Whether something else than [`end_kubectl`] handles the signals that end the process.
+static IS_HANDLED: AtomicBool = AtomicBool::new(false);
 
 /// The least time that a run has to end by itself.
 const MIN_END_TIME: Duration = Duration::from_secs(2);
@@ -87,6 +90,7 @@ pub fn is_interrupted() -> bool {
 /// `limit` after a signal that ends the run, the process ends whatever other threads wait for.
 /// SIGUSR1, SIGUSR2 and SIGALRM, which end other programs, do nothing.
 pub fn watch(screens: bool, limit: Duration) -> io::Result<Receiver<Signal>> {
+    IS_HANDLED.store(true, Ordering::Relaxed);
     let mut caught = vec![SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM];
     if screens {
         caught.extend([SIGTSTP, SIGWINCH, SIGQUIT]);
@@ -124,12 +128,36 @@ pub fn watch(screens: bool, limit: Duration) -> io::Result<Receiver<Signal>> {
 /// # Errors
 /// Signals cannot be caught.
 pub fn before_end(clean: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    IS_HANDLED.store(true, Ordering::Relaxed);
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         if let Some(signal) = signals.forever().next() {
+            kubectl::end_all();
             clean();
             // Fails for unknown signals only.
             let _ = low_level::emulate_default_handler(signal);
+        }
+    })?;
+    Ok(())
+}
+
+/// Ends each kubectl when a signal ends the program while nothing else handles signals.
+///
+/// # Errors
+/// Signals cannot be caught.
+pub fn end_kubectl() -> io::Result<()> {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.swap(true, Ordering::Relaxed) {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            if !IS_HANDLED.load(Ordering::Relaxed) {
+                kubectl::end_all();
+                // Fails for unknown signals only.
+                let _ = low_level::emulate_default_handler(signal);
+            }
         }
     })?;
     Ok(())
@@ -146,6 +174,7 @@ fn end_after(limit: Duration, signal: i32) {
         }
         std::thread::sleep(rest);
         xdscope_tui::restore_terminal();
+        kubectl::end_all();
         // Handlers at the exit would flush stdout, which may be blocked.
         low_level::exit(SIGNAL_EXIT_CODE + signal);
     };

@@ -45,6 +45,12 @@ pub enum Replaces {
     AnyFile,
 }
 
+/// Whether a path stands for a folder with a file of each run: a folder, or a path that ends with
+/// a slash.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
 /// Creates the file of a recording, readable by its owner only (0600), and locks it.
 ///
 /// # Errors
@@ -225,6 +231,14 @@ mod tests {
     use xdscope_sources::open_recording;
     use xdscope_sources::record::{Header, Writer};
     use xdscope_wire::event::Clock;
+
+    #[test]
+    fn paths_with_a_slash_at_the_end_are_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let absent = dir.path().join("sessions");
+        assert!(is_folder(dir.path()) && !is_folder(&absent));
+        assert!(is_folder(Path::new(&format!("{}/", absent.display()))));
+    }
 
     #[test]
     fn creates_private_files_and_overwrites_recordings_only() {

@@ -4,7 +4,6 @@ use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
@@ -24,6 +23,7 @@ use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::reading::Reading;
 use super::saved;
 use crate::app::applied::AppliedFile;
+use crate::app::live_copy::Trouble;
 use crate::app::process::saved_copy::save_copy;
 use crate::app::recording::session_dir;
 use crate::app::tap::growing_bytes;
@@ -56,9 +56,6 @@ pub struct Options {
     /// The error that keeps a source elsewhere from growing at present.
     pub trouble: Option<Trouble>,
 }
-
-/// Returns an error of now.
-pub type Trouble = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 
 impl Options {
     /// Returns the state of a file before its first message. Its facts and checkpoints take what

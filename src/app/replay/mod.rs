@@ -11,6 +11,6 @@ pub mod saved;
 mod tests;
 
 pub use cursor::{Cursor, Until};
-pub use feed::{Opened, Options, Reload, ReplayFeed, Trouble};
+pub use feed::{Opened, Options, Reload, ReplayFeed};
 pub use opening::{Opening, OpeningFeed};
 pub use reading::Reading;

@@ -93,7 +93,8 @@ fn facts(store: &Store, findings: &[Finding]) -> String {
         let _ = writeln!(out, "{:?}", store.row(row));
     }
     for state in store.states() {
-        let _ = writeln!(out, "{state:?}\n{:?}", store.resources(state.stream, &state.type_url));
+        let _ =
+            writeln!(out, "{state:?}\n{:?}", store.resources(state.summary.stream, &state.summary.type_url));
     }
     let _ = writeln!(out, "{findings:#?}");
     out

@@ -47,6 +47,9 @@ pub struct ClientFlags {
     /// Announce a client feature; repeatable
     #[arg(long, value_name = "NAME")]
     pub client_feature: Vec<String>,
+    /// The node of a pod, once kubectl has found it.
+    #[arg(skip)]
+    pub node_of_pod: Option<serde_json::Value>,
     /// Node id [default: xdscope-PID]
     #[arg(long, value_name = "ID", visible_alias = "service-node")]
     pub node_id: Option<String>,

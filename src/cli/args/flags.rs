@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use xdscope_present::text::shell_word;
 use xdscope_tui::Themes;
 
-use super::ClientFlags;
 use super::values::*;
+use super::{ClientFlags, KubernetesFlags};
 
 /// Appearance of the screens.
 #[derive(Clone, Debug, Args)]
@@ -43,8 +43,9 @@ pub enum NotifyWord {
 /// SOURCE of a verb, and how to read it: a recorded source, or a server that is asked now.
 #[derive(Clone, Debug, Args)]
 pub struct SourceArgs {
-    /// Server (host:port, http://, https://, unix:/path), recording, capture, script, or file or
-    /// directory of resources; `-` is stdin, a bare name a kept session; optional with --bootstrap
+    /// Server (host:port, http://, https://, unix:/path), admin port (envoy:host:port), pods
+    /// (k8s:namespace/pod), recording, capture, script, or file or directory of resources; `-` is
+    /// stdin, a bare name a kept session; optional with --bootstrap (`xdscope help sources`)
     #[arg(value_name = "SOURCE", index = 1)]
     #[arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")]
     #[arg(value_parser = source)]
@@ -184,4 +185,6 @@ pub struct ConnectFlags {
     /// Send the bearer token in this environment variable; not for a tap
     #[arg(long, value_name = "NAME")]
     pub token_env: Option<String>,
+    #[command(flatten)]
+    pub kubernetes: KubernetesFlags,
 }

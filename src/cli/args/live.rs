@@ -55,8 +55,8 @@ pub struct LiveFlags {
     /// Leave private keys, tokens and other secrets in place
     #[arg(long)]
     pub keep_secrets: bool,
-    /// Config dump or CSDS response to compare with what the client was sent; read again when it
-    /// changes
+    /// Config dump, CSDS response or admin port (envoy:host:port) to compare with what the client
+    /// was sent; read again when it changes
     #[arg(long, value_name = "FILE")]
     pub applied: Option<PathBuf>,
     #[command(flatten)]

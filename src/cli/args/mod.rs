@@ -1,19 +1,23 @@
 //! Verbs and flags, as parsed.
 
+mod check;
 mod client;
 mod columns;
 mod flags;
 mod hold;
+mod kubernetes;
 mod live;
 mod values;
 mod verbs;
 
 use clap::{Args, Parser, Subcommand};
 
+pub use check::*;
 pub use client::*;
 pub use columns::CustomColumns;
 pub use flags::*;
 pub use hold::*;
+pub use kubernetes::*;
 pub use live::*;
 pub use values::*;
 pub use verbs::*;
@@ -113,6 +117,8 @@ pub enum Verb {
     Picture(PictureArgs),
     /// Convert a source to another format
     Export(ExportArgs),
+    /// Print or run questions about the tables of many taps (export --to parquet)
+    Fleet(FleetArgs),
     /// Copy a recording without its secrets
     Redact(RedactArgs),
     /// Print what a file contains
@@ -123,6 +129,8 @@ pub enum Verb {
     Explain(ExplainArgs),
     /// List, build or check the descriptors that decode resources
     Descriptors(DescriptorsArgs),
+    /// Check whether a control plane, or a client, keeps the rules of the protocol
+    Check(CheckArgs),
     /// Check this terminal, its settings, and whether and how a server can be reached
     Doctor(DoctorArgs),
     /// Print completions for a shell

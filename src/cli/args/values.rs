@@ -126,6 +126,7 @@ pub enum ExportTo {
     Dir,
     Bootstrap,
     Md,
+    Parquet,
 }
 
 /// Formats of `picture`.

@@ -55,7 +55,8 @@ pub struct ReplayArgs {
     /// Show times of day, or seconds since the start or since the row before
     #[arg(long, value_name = "FORMAT", default_value = "local", help_heading = "Replay")]
     pub time: TimeFormat,
-    /// Config dump or CSDS response to compare with what the client was sent
+    /// Config dump, CSDS response or admin port (envoy:host:port) to compare with what the client
+    /// was sent
     #[arg(long, value_name = "FILE", help_heading = "Replay")]
     pub applied: Option<PathBuf>,
     #[command(flatten)]
@@ -98,7 +99,8 @@ pub struct StatusArgs {
     /// With --wait on a recording: require this many nodes, all in sync
     #[arg(long, value_name = "N", requires = "wait")]
     pub nodes: Option<u64>,
-    /// Config dump or CSDS response to compare with what the client was sent
+    /// Config dump, CSDS response or admin port (envoy:host:port) to compare with what the client
+    /// was sent
     #[arg(long, value_name = "FILE")]
     pub applied: Option<PathBuf>,
     /// Edition of the protocol that peers are judged by; a script can set its own
@@ -444,10 +446,13 @@ pub enum SessionsVerb {
 pub struct ExportArgs {
     /// raw: JSON lines with bytes; jsonl: objects of `log` with bodies; script, xdsrec; dot,
     /// mermaid: graph of a client; dir: a file for each resource; bootstrap: a static Envoy
-    /// bootstrap; md: a bug report about a problem
+    /// bootstrap; md: a bug report about a problem; parquet: tables for `fleet`
     #[arg(long, value_name = "FORMAT")]
     pub to: ExportTo,
-    /// File to write, or directory for `dir` [default: stdout]
+    /// With --to parquet: more recordings, or folders of them
+    #[arg(value_name = "MORE", index = 2, value_parser = source)]
+    pub more: Vec<String>,
+    /// File to write, or directory for `dir` and `parquet` [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Overwrite the file that --output names
@@ -467,8 +472,32 @@ pub struct ExportArgs {
     /// With --to md: number of the problem in the list of `status` [default: 1, the worst]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub problem: Option<u32>,
+    /// With --to parquet: name of the tap [default: what it listened on, and its upstream]
+    #[arg(long, value_name = "NAME")]
+    pub tap: Option<String>,
     #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// `fleet`: questions about the tables of many taps.
+#[derive(Clone, Debug, Args)]
+pub struct FleetArgs {
+    /// Query; without one, the queries are listed
+    #[arg(value_name = "QUERY")]
+    pub query: Option<String>,
+    /// Folder or bucket with the tables of `export --to parquet`
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub dir: String,
+    /// Condition such as node=edge-*, or a value that the query needs; repeatable
+    #[arg(long = "where", value_name = "KEY=VALUE", requires = "query")]
+    pub conditions: Vec<String>,
+    /// Run the query with `duckdb`, and print its rows; else print the SQL
+    #[arg(long, requires = "query")]
+    pub run: bool,
+    /// With --run: format of the rows
+    #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "table")]
+    #[arg(value_parser = formats(&[Format::Table, Format::Json, Format::Md]), requires = "run")]
+    pub format: Format,
 }
 
 /// `redact`: a copy of a source without its secrets.

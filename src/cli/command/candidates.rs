@@ -18,6 +18,7 @@ use xdscope_wire::event::{ApiVersion, Kind};
 use xdscope_wire::text::must_escape;
 
 use super::help;
+use crate::cli::source::prefixes::PREFIXES;
 use crate::cli::source::target::GetTarget;
 
 /// Largest file that is read for its names, in bytes.
@@ -33,7 +34,7 @@ const SHELL_CHARACTERS: &str = " \t|&;<>()$`\\\"'*?[]#~{}!";
 /// The kinds of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// Files and kept sessions.
+    /// Files, kept sessions and the prefixes of other sources.
     Sources,
     /// Kept sessions.
     Sessions,
@@ -110,7 +111,10 @@ impl Candidates {
     pub(crate) fn find(&self, names: Names, current: &str) -> Vec<String> {
         let current = current.trim_start_matches(['\'', '"']);
         let all: Vec<String> = match names {
-            Names::Sources => self.sessions().into_iter().chain(files(current)).collect(),
+            Names::Sources => {
+                let prefixes = PREFIXES.iter().map(|prefix| prefix.text.to_owned());
+                self.sessions().into_iter().chain(prefixes).chain(files(current)).collect()
+            }
             Names::Sessions => self.sessions().into_iter().chain(["last".to_owned()]).collect(),
             Names::Resources => self.resources(current),
             Names::Nodes => self.of_source().nodes.into_iter().collect(),
@@ -243,13 +247,13 @@ fn read(path: &Path, resource: Option<&GetTarget>) -> Option<SourceNames> {
         names.nodes.extend(crate::cli::source::select::node(&stream).map(str::to_owned));
     }
     for state in store.states() {
-        let word = json::type_word(&state.type_url);
+        let word = json::type_word(&state.summary.type_url);
         names.types.insert(word.to_owned());
-        let resources = store.resources(state.stream, &state.type_url).into_iter();
+        let resources = store.resources(state.summary.stream, &state.summary.type_url).into_iter();
         names.resources.extend(resources.map(|fact| format!("{word}/{}", fact.name)));
         let Some((of, name)) = resource.and_then(|of| Some((of, of.name.as_deref()?))) else { continue };
-        if of.is_type(&state.type_url) {
-            let versions = store.versions(state.stream, &state.type_url, name);
+        if of.is_type(&state.summary.type_url) {
+            let versions = store.versions(state.summary.stream, &state.summary.type_url, name);
             names.versions.extend(versions.iter().map(|version| version.version.to_string()));
         }
     }

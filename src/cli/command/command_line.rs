@@ -10,12 +10,13 @@ use super::examples;
 use crate::cli::args::Cli;
 
 /// Headings of flags that the short help leaves out: few calls need them.
-const ADVANCED_HEADINGS: [&str; 10] = [
+const ADVANCED_HEADINGS: [&str; 11] = [
     "Client",
     "Connection",
     "Copies",
     "Descriptors",
     "End",
+    "Kubernetes",
     "Output",
     "Screens",
     "Service",

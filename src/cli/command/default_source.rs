@@ -12,6 +12,7 @@ use crate::cli::error::CliError;
 use crate::cli::peer::identity;
 use crate::cli::sessions;
 use crate::cli::source::offline;
+use crate::cli::source::prefixes::{self, PrefixKind};
 use crate::cli::terminal::io::Io;
 
 /// Environment variable that names the bootstrap of gRPC clients.
@@ -60,14 +61,14 @@ pub(crate) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<Option<String>, Cli
     }
     if let Verb::Attach(args) = verb {
         let mut replay = args.replay.clone();
-        if !replay.source.source.starts_with(offline::ATTACHED) {
-            replay.source.source.insert_str(0, offline::ATTACHED);
+        if prefixes::kind_of(&replay.source.source) != Some(PrefixKind::Attached) {
+            replay.source.source.insert_str(0, prefixes::ATTACHED);
         }
         *verb = Verb::Replay(replay);
     }
     if let Verb::Replay(args) = verb {
         // The session has what is written later, too.
-        args.follow |= args.source.source.starts_with(offline::ATTACHED);
+        args.follow |= prefixes::is_copied(&args.source.source);
     }
     if let Verb::Replay(args) = verb
         && args.source.source.is_empty()
@@ -180,5 +181,8 @@ fn take_word(source: &mut String, client: &mut ClientFlags, io: &Io<'_>) -> Resu
 
 fn is_source(word: &str, io: &Io<'_>) -> bool {
     let file = |word: &str| Path::new(word).exists() || offline::find(word, io).is_ok();
-    word == "-" || offline::is_server(word) || (!word.is_empty() && (word.starts_with("file:") || file(word)))
+    word == "-"
+        || prefixes::split(word).is_some()
+        || offline::is_server(word)
+        || (!word.is_empty() && file(word))
 }

@@ -11,11 +11,12 @@ use xdscope_sources::SourceFormat;
 
 use super::command_line;
 use super::idle_flags::{self, is_one_of};
-use crate::cli::args::{ClientFlags, ConnectFlags, DescriptorFlags, DescriptorsVerb, Verb};
+use crate::cli::args::{ClientFlags, ConnectFlags, DescriptorFlags, DescriptorsVerb, KubernetesFlags, Verb};
 use crate::cli::error::CliError;
 use crate::cli::live::screens;
 use crate::cli::read::lint;
 use crate::cli::source::offline;
+use crate::cli::source::prefixes::{self, PrefixKind};
 use crate::cli::terminal::io::Io;
 
 /// The source of a verb, as far as flags depend on it.
@@ -25,6 +26,8 @@ enum SourceKind {
     Server,
     /// The recording of a run elsewhere.
     Attached,
+    /// An admin port, of which xdscope reads the dump.
+    Port,
     /// A recording, which has no secrets to keep.
     Recording,
     /// Another file or folder, or stdin.
@@ -36,8 +39,10 @@ impl SourceKind {
         if offline::is_server(source) {
             return SourceKind::Server;
         }
-        if source.starts_with(offline::ATTACHED) {
-            return SourceKind::Attached;
+        match prefixes::kind_of(source) {
+            Some(PrefixKind::Attached) => return SourceKind::Attached,
+            Some(PrefixKind::Port(_) | PrefixKind::Pods) => return SourceKind::Port,
+            _ => {}
         }
         let path = (source != "-").then(|| offline::find(source, io).ok()).flatten();
         match path.filter(|path| path.is_file()).and_then(|path| xdscope_sources::format_of(&path)) {
@@ -72,7 +77,8 @@ pub(crate) fn check(
     let reflection = descriptors.is_some_and(|flags| flags.reflection.is_some());
     let kinds: Vec<SourceKind> = sources.iter().map(|source| SourceKind::of(source, io)).collect();
     let is_client = kinds.contains(&SourceKind::Server);
-    let connects = is_client || reflection || kinds.contains(&SourceKind::Attached);
+    let is_elsewhere = |kind: &SourceKind| matches!(kind, SourceKind::Attached | SourceKind::Port);
+    let connects = is_client || reflection || kinds.iter().any(is_elsewhere);
     for id in &ids {
         // xdscope waits so long for a server.
         let has_effect = is_client && *id == "resource_timeout";
@@ -90,8 +96,16 @@ pub(crate) fn check(
     let reads_secrets =
         !matches!(verb, Verb::Serve(_) | Verb::Watch(_) | Verb::Report(_) | Verb::Redact(_) | Verb::Diff(_));
     let source = sources.first().copied().unwrap_or_default();
+    let applied = applied_of(verb).map(|(name, _)| name);
+    let reaches_pods = sources.iter().copied().chain(applied).any(|name| prefixes::pods_of(name).is_some());
     for id in ids {
-        let why = if !is_client && is_one_of(ClientFlags::augment_args, id) {
+        let is_of_pods = is_one_of(KubernetesFlags::augment_args, id);
+        if is_of_pods && reaches_pods {
+            continue;
+        }
+        let why = if is_of_pods {
+            format!("{} is not a server or an admin port of pods (k8s:NAMESPACE/POD)", shown(source))
+        } else if !is_client && is_one_of(ClientFlags::augment_args, id) {
             format!("{} is not a server, and xdscope is a client of servers only", shown(source))
         } else if !connects && is_one_of(ConnectFlags::augment_args, id) {
             format!("{} is not a server, and no --reflection names one", shown(source))
@@ -175,7 +189,7 @@ pub(crate) fn sources_of(verb: &Verb) -> Option<VerbSources<'_>> {
         Verb::Replay(args) => (&args.source.source, &args.source.descriptors),
         Verb::Lint(args) => (args.source.as_ref()?, &args.descriptors),
         Verb::Diff(args) => {
-            let is_source = |word: &&str| offline::is_server(word) || word.starts_with(offline::ATTACHED);
+            let is_source = |word: &&str| offline::is_server(word) || prefixes::is_copied(word);
             let words = args.words.iter().map(String::as_str).filter(is_source);
             let names = std::iter::once(args.source.source.as_str()).chain(words).collect();
             return Some(VerbSources { names, descriptors: Some(&args.source.descriptors) });
@@ -195,4 +209,18 @@ pub(crate) fn sources_of(verb: &Verb) -> Option<VerbSources<'_>> {
         _ => return None,
     };
     Some(VerbSources { names: vec![source.as_str()], descriptors: Some(descriptors) })
+}
+
+/// Returns the value of `--applied`, and the descriptors of the verb.
+pub(crate) fn applied_of(verb: &Verb) -> Option<(&str, &DescriptorFlags)> {
+    let (applied, descriptors) = match verb {
+        Verb::Status(args) => (&args.applied, &args.source.descriptors),
+        Verb::Replay(args) => (&args.applied, &args.source.descriptors),
+        Verb::Tap(args) => (&args.live.applied, &args.live.descriptors),
+        Verb::Watch(args) => (&args.live.applied, &args.live.descriptors),
+        Verb::Serve(args) => (&args.live.applied, &args.live.descriptors),
+        Verb::Demo(args) => (&args.live.applied, &args.live.descriptors),
+        _ => return None,
+    };
+    Some((applied.as_ref()?.to_str()?, descriptors))
 }

@@ -8,7 +8,7 @@ type Example = (&'static str, &'static str);
 /// The examples of each verb. `cp.mesh:15010` is a control plane, `session.xdsrec` a recording,
 /// `istio.xdsrec` one of Istio, `envoy.yaml` a bootstrap, `resources` a folder with a response in
 /// each file.
-const EXAMPLES: [(&str, &[Example]); 32] = [
+const EXAMPLES: [(&str, &[Example]); 34] = [
     (
         "",
         &[
@@ -169,6 +169,13 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
             ),
         ],
     ),
+    (
+        "fleet",
+        &[
+            ("xdscope fleet", "the queries"),
+            ("xdscope fleet refusals fleet --where 'node=edge-*'", "the SQL, for DuckDB"),
+        ],
+    ),
     ("redact", &[("xdscope redact session.xdsrec --output clean.xdsrec", "a copy without secrets")]),
     ("info", &[("xdscope info session.xdsrec", "form, time, streams, secrets")]),
     (
@@ -213,6 +220,18 @@ const EXAMPLES: [(&str, &[Example]); 32] = [
     (
         "man",
         &[("xdscope man", "the manual, for man -l -"), ("xdscope man --output man", "a page for each verb")],
+    ),
+    (
+        "check",
+        &[
+            (
+                "xdscope check cp.mesh:15010 --plaintext --variant ads",
+                "exit code 1 if the server breaks a rule",
+            ),
+            ("xdscope check cp.mesh:15010 --plaintext --row nack-loop -o wide", "one row, in all variants"),
+            ("xdscope check --client 127.0.0.1:18000 -o junit", "the client that connects, for CI"),
+            ("xdscope check --list-rows", "what is checked"),
+        ],
     ),
     (
         "doctor",

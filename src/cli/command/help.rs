@@ -12,6 +12,7 @@ use xdscope_engine::store::MessageKind;
 use super::{command_line, suggest, topics};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::read::explain;
+use crate::cli::source::prefixes;
 use crate::cli::terminal::io::Io;
 use xdscope_present::report;
 use xdscope_present::text::shell_word;
@@ -55,6 +56,7 @@ const TOPICS: &[Topic] = &[
     Topic { name: "intercept", about: "hold, edit and drop messages by hand", print: topics::intercept },
     Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
     Topic { name: "keys", about: "keys of the screens and their commands", print: topics::keys },
+    Topic { name: "sources", about: "forms of SOURCE: servers, files, admin ports", print: prefixes::help },
     Topic { name: "states", about: "states of types and resources", print: states },
 ];
 

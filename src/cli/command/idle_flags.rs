@@ -103,7 +103,7 @@ fn has_states(verb: &Verb) -> bool {
     match verb {
         Verb::Redact(_) | Verb::Info(_) | Verb::Diff(_) => false,
         Verb::Export(ExportArgs { to, .. }) => {
-            matches!(to, ExportTo::Dot | ExportTo::Mermaid | ExportTo::Md)
+            matches!(to, ExportTo::Dot | ExportTo::Mermaid | ExportTo::Md | ExportTo::Parquet)
         }
         Verb::Log(args) => !is_for_programs(args.format) && args.since.is_none(),
         // The summary counts problems; expectations are about states.

@@ -33,9 +33,21 @@ pub(crate) const CONFIGURABLE_FLAGS: [&str; 11] = [
     "time",
 ];
 
-/// Flags that have no environment variable: a format and files belong to one run, and secrets are
-/// kept only if the command line says so.
-const BY_FLAG_ONLY: [&str; 6] = ["check-config", "config", "format", "json", "keep-secrets", "output"];
+/// Flags that have no environment variable: a format, files and pods belong to one run, and secrets
+/// are kept and commands run only if the command line says so.
+const BY_FLAG_ONLY: [&str; 11] = [
+    "all-namespaces",
+    "as",
+    "change",
+    "check-config",
+    "config",
+    "format",
+    "istio",
+    "json",
+    "keep-secrets",
+    "output",
+    "selector",
+];
 
 /// Largest file, in bytes.
 pub(crate) const MAX_CONFIG_BYTES: u64 = 1 << 20;

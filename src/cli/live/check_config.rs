@@ -11,7 +11,7 @@ use xdscope_present::text::shell_word;
 use crate::app::recording::recording_file::{self, Replaces};
 use crate::cli::args::{Global, TapArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::source::{schema_flags, select};
+use crate::cli::source::{prefixes, schema_flags, select};
 use crate::cli::terminal::io::Io;
 use crate::net::tap::Tls;
 use crate::net::transport::Address;
@@ -45,7 +45,9 @@ pub(super) fn run(
     if let Some(server) = &tls.listen {
         lines.push(("clients", of_certificate(server.certificate().map(|own| own.not_after))));
     }
-    if let Some(path) = live.applied.as_ref().filter(|path| !path.exists()) {
+    if let Some(path) =
+        live.applied.as_ref().filter(|path| !path.exists() && !prefixes::is_port(&path.to_string_lossy()))
+    {
         return Err(
             CliError::unreadable(format!("--applied: no file {}", path.display())).next("--applied FILE")
         );
@@ -63,7 +65,7 @@ pub(super) fn run(
     }
     let record = match &live.record {
         _ if live.no_record => "nothing".to_owned(),
-        Some(path) if path.is_dir() => format!("{}, a file for each run", path.display()),
+        Some(path) if recording_file::is_folder(path) => format!("{}, a file for each run", path.display()),
         Some(path) => {
             check_file(path, live.force)?;
             path.display().to_string()

@@ -186,7 +186,7 @@ impl<'a> Ending<'a> {
             let failed =
                 failed.or((self.reason == Reason::Stopped).then_some("stopped before the condition held"));
             let failures = failed.map(|text| ("timeout".to_owned(), text.to_owned())).into_iter().collect();
-            cases.push(JunitCase { name: goal, failures, skipped: None });
+            cases.push(JunitCase { name: goal, failures, skipped: None, output: None });
         }
         let is_awaited = self.until.is_none() && self.plan.is_some();
         for client in clients {
@@ -197,12 +197,13 @@ impl<'a> Ending<'a> {
                 false if is_awaited => (Some(("recovery".to_owned(), text)), None),
                 false => (None, Some(text)),
             };
-            cases.push(JunitCase { name, failures: failure.into_iter().collect(), skipped });
+            cases.push(JunitCase { name, failures: failure.into_iter().collect(), skipped, output: None });
         }
         let idle = self.idle_faults().into_iter().map(|name| JunitCase {
             name,
             failures: Vec::new(),
             skipped: Some("never acted".to_owned()),
+            output: None,
         });
         cases.extend(idle);
         let mut out = Vec::new();

@@ -162,7 +162,7 @@ pub(crate) fn follow_log(
             }
         }
         if is_ended {
-            io.check_attached(&args.source.source)?;
+            io.check_copy(&args.source.source)?;
             wait::say_ended(&args.source.source, global, io);
             return Ok(Exit::Yes);
         }
@@ -232,7 +232,7 @@ impl Growth {
     }
 
     /// Waits until the source has grown, for `time` at most. Returns whether it has.
-    fn grows_within(&mut self, time: Duration) -> bool {
+    pub(crate) fn grows_within(&mut self, time: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < time {
             if self.has_grown_after(FILE_CHECK_INTERVAL) {

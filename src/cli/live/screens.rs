@@ -28,13 +28,14 @@ pub(crate) fn run(
     let style = io.style(global);
     let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
     let (messages, wake) = messages(signals).map_err(failed)?;
-    let palettes = themes::palettes(global, io);
+    let themes::TerminalThemes { palettes, asks_background } = themes::on_terminal(global, io);
     let chosen = palettes.iter().find(|(name, _)| *name == flags.theme);
     let options = xdscope_tui::Options {
         theme: Theme {
             palette: chosen.map_or_else(Palette::default, |(_, palette)| *palette),
             ascii: style.ascii,
         },
+        asks_background: asks_background && flags.theme == "default",
         palettes,
         zone: io.zone(time),
         keys: global.keys.clone(),
@@ -50,6 +51,7 @@ pub(crate) fn run(
         messages,
         wake,
     };
+    let _behind = diagnostics::hold_behind_screens();
     xdscope_tui::run(feed, options).map_err(failed)
 }
 

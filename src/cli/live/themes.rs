@@ -54,7 +54,7 @@ pub(crate) fn read(table: &DeTable<'_>) -> Result<Themes, ThemeError> {
 
 /// Reads the roles of a theme. A role that is left out has the terminal's own colours.
 fn theme(roles: &DeTable<'_>) -> Result<NamedTheme, ThemeError> {
-    let mut theme = NamedTheme::DEFAULT;
+    let mut theme = NamedTheme::OWN;
     for (key, value) in roles {
         let (at, word) = (key.span().start, key.get_ref().as_ref());
         let Some(role) = ThemeRole::ALL.into_iter().find(|role| role.word() == word) else {
@@ -82,8 +82,16 @@ pub(crate) fn with_values(arg: Arg, themes: &Themes) -> Arg {
     arg.value_parser(PossibleValuesParser::new(themes.names().into_iter().map(str::to_owned)))
 }
 
-/// Returns the colours of each theme on this terminal, by name.
-pub(crate) fn palettes(global: &Global, io: &Io<'_>) -> Vec<(String, Palette)> {
+/// The themes on this terminal.
+pub(crate) struct TerminalThemes {
+    /// The colours of each theme, by name.
+    pub palettes: Vec<(String, Palette)>,
+    /// The default theme depends on a background that only the terminal knows.
+    pub asks_background: bool,
+}
+
+/// Returns the themes on this terminal.
+pub(crate) fn on_terminal(global: &Global, io: &Io<'_>) -> TerminalThemes {
     let env = |name: &str| (io.env)(name);
     let depth = match global.color {
         _ if !io.style(global).color => ColorDepth::None,
@@ -93,10 +101,13 @@ pub(crate) fn palettes(global: &Global, io: &Io<'_>) -> Vec<(String, Palette)> {
         _ => ColorDepth::detect(env("COLORTERM").as_deref(), env("TERM").as_deref()),
     };
     let by_background = for_background(env("COLORFGBG").as_deref(), depth);
-    let on_terminal = |name: &str| {
+    let palette = |name: &str| {
         let named = global.themes.get(name).unwrap_or(NamedTheme::DEFAULT);
         let named = by_background.filter(|_| named == NamedTheme::DEFAULT).unwrap_or(named);
         (name.to_owned(), named.palette(depth))
     };
-    global.themes.names().into_iter().map(on_terminal).collect()
+    TerminalThemes {
+        palettes: global.themes.names().into_iter().map(palette).collect(),
+        asks_background: by_background.is_none() && matches!(depth, ColorDepth::Indexed | ColorDepth::True),
+    }
 }

@@ -101,7 +101,12 @@ pub(crate) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
 }
 
 /// Says that the connection has failed or works again, once.
-fn say_trouble(trouble: Option<String>, reported: &mut Option<String>, global: &Global, io: &mut Io<'_>) {
+pub(crate) fn say_trouble(
+    trouble: Option<String>,
+    reported: &mut Option<String>,
+    global: &Global,
+    io: &mut Io<'_>,
+) {
     if trouble != *reported && !global.quiet {
         let text = trouble.as_deref().unwrap_or("connected");
         io.say(&xdscope_wire::text::display_safe(text));

@@ -9,6 +9,8 @@ pub(crate) struct JunitCase {
     pub(crate) failures: Vec<(String, String)>,
     /// Why the case was skipped; `None`: it was not.
     pub(crate) skipped: Option<String>,
+    /// The output of the case.
+    pub(crate) output: Option<String>,
 }
 
 /// Writes one test suite.
@@ -23,9 +25,9 @@ pub(crate) fn write_junit(
     writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failures}\">")?;
     let name = xml(suite);
     writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">")?;
-    for JunitCase { name, failures, skipped } in cases {
+    for JunitCase { name, failures, skipped, output } in cases {
         let case = format!("<testcase classname=\"{}\" name=\"{}\"", xml(class), xml(name));
-        if failures.is_empty() && skipped.is_none() {
+        if failures.is_empty() && skipped.is_none() && output.is_none() {
             writeln!(out, "    {case}/>")?;
             continue;
         }
@@ -36,12 +38,17 @@ pub(crate) fn write_junit(
         if let Some(text) = skipped {
             writeln!(out, "      <skipped message=\"{}\"/>", xml(text))?;
         }
+        if let Some(text) = output {
+            writeln!(out, "      <system-out>")?;
+            text.lines().try_for_each(|line| writeln!(out, "{}", xml(line)))?;
+            writeln!(out, "      </system-out>")?;
+        }
         writeln!(out, "    </testcase>")?;
     }
     writeln!(out, "  </testsuite>\n</testsuites>")
 }
 
-/// Escapes text for an XML attribute. XML has no form for control characters.
+/// Escapes text for XML, in attributes too. XML has no form for control characters.
 fn xml(text: &str) -> String {
     let mut out = String::new();
     for c in xdscope_wire::text::display_safe(text).chars() {

@@ -91,7 +91,7 @@ pub(crate) fn junit(
     let cases = rules().map(|rule| {
         let of_rule = failing.iter().filter(|finding| finding.rule.id == rule.id);
         let failures = of_rule.map(|finding| failure(&finding)).collect();
-        JunitCase { name: rule.id.to_owned(), failures, skipped: None }
+        JunitCase { name: rule.id.to_owned(), failures, skipped: None, output: None }
     });
     write_junit(source, "xdscope.lint", &cases.collect::<Vec<_>>(), out)
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Running};
 use crate::net::client::{DialError, Server};
+use crate::net::token::Token;
 use xdscope_engine::analysis;
 use xdscope_engine::filter::RowKind;
 use xdscope_present::json as words;
@@ -188,7 +189,8 @@ impl ClientSetup<'_> {
     fn node(&self, bootstrap: &BootstrapConfig, like: Option<&ClientModel>) -> Result<Vec<u8>, CliError> {
         let flags = self.flags;
         let own = flags.node_file.as_deref().map(identity::read_node).transpose()?;
-        let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(&bootstrap.node);
+        let of_pod = flags.node_of_pod.as_ref().unwrap_or(&bootstrap.node);
+        let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(of_pod);
         let mut node = match node {
             Value::Object(node) => node.clone(),
             _ => Map::new(),
@@ -522,6 +524,14 @@ pub(crate) fn listed(unanswered: &[(TypeUrl, Option<String>)]) -> String {
     out
 }
 
+/// Returns the command that shows whether kubectl gives a token that the server should accept.
+fn token_command(args: &SourceArgs) -> Option<String> {
+    match args.descriptors.connect.kubernetes.server.as_ref()?.token.as_ref()? {
+        Token::ServiceAccount(token) => Some(token.command()),
+        _ => None,
+    }
+}
+
 /// The error of a connection that failed, or of a stream that the server ended.
 pub(crate) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
     let again = format!("xdscope doctor {}", shell_word(&args.source));
@@ -536,7 +546,8 @@ pub(crate) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
             let denied = ["UNAUTHENTICATED", "PERMISSION_DENIED"].iter().any(|code| ended.contains(code));
             error.next(match &args.descriptors.connect.token_file {
                 Some(file) if denied => format!("another token in {}", file.display()),
-                None if denied => "--token-file FILE, or -H 'authorization: Bearer TOKEN'".to_owned(),
+                None if denied => token_command(args)
+                    .unwrap_or_else(|| "--token-file FILE, or -H 'authorization: Bearer TOKEN'".to_owned()),
                 _ => again,
             })
         }

@@ -16,8 +16,9 @@ use xdscope_schema::Schema;
 use xdscope_wire::h2::Changes;
 use xdscope_wire::text::without_credentials;
 
-use crate::cli::args::{ConnectFlags, ListenFlags, ServiceFlags, TapArgs};
+use crate::cli::args::{ConnectFlags, ListenFlags, PodServer, ServiceFlags, TapArgs};
 use crate::cli::error::{CliError, Exit};
+use crate::cli::source::prefixes;
 
 /// Timeout of each step of connecting for reflection.
 const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,7 +26,13 @@ const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
 impl ConnectFlags {
     /// Whether any flag asks for TLS, also to loopback.
     pub(crate) fn wants_tls(&self) -> bool {
-        self.insecure || self.cacert.is_some() || self.cert.is_some() || self.servername.is_some()
+        let has_root = self.pod().is_some_and(|server| server.root.is_some()) && !self.plaintext;
+        self.insecure || self.cacert.is_some() || self.cert.is_some() || self.servername.is_some() || has_root
+    }
+
+    /// Returns the control plane in a pod that kubectl has found.
+    fn pod(&self) -> Option<&PodServer> {
+        self.kubernetes.server.as_ref()
     }
 
     /// Loads TLS for `server`; `None` means plaintext.
@@ -67,7 +74,7 @@ impl ConnectFlags {
                 })?;
                 Token::Text(text)
             }
-            (None, None) => return Ok(None),
+            (None, None) => return Ok(self.pod().and_then(|server| server.token.clone())),
         };
         // The file must exist at first. Later it may be replaced.
         token.header().map_err(|error| CliError::unreadable(error.to_string()).next("--token-file FILE"))?;
@@ -85,12 +92,14 @@ impl ConnectFlags {
 
     /// Loads TLS, without regard to the address.
     pub(crate) fn load(&self) -> Result<ClientTls, CliError> {
+        let root = self.pod().and_then(|server| server.root.clone()).filter(|_| !self.insecure);
+        let name = self.pod().and_then(|server| server.name.clone());
         let options = ClientOptions {
             insecure: self.insecure,
-            cacert: self.cacert.clone().map(Pem::from),
+            cacert: self.cacert.clone().map(Pem::from).or(root.map(|pem| Pem::Inline(pem.into_bytes()))),
             cert: self.cert.clone().map(Pem::from),
             key: self.key.clone().map(Pem::from),
-            servername: self.servername.clone(),
+            servername: self.servername.clone().or(name),
             any_name: false,
         };
         ClientTls::load(&options).map_err(not_loaded)
@@ -100,6 +109,9 @@ impl ConnectFlags {
 /// Parses the address of a server as typed, and loads the TLS settings that flags or its scheme ask
 /// for.
 pub(crate) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<ClientTls>), CliError> {
+    if let Some(server) = connect.pod().filter(|_| prefixes::is_pod_server(typed)) {
+        return Ok((server.address.clone(), connect.client(&server.address)?));
+    }
     let typed = without_credentials(typed);
     let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
         (Some(rest), _) => (Some(false), rest),
@@ -176,7 +188,7 @@ pub(crate) fn changes(flags: &ConnectFlags) -> Result<Option<Arc<Changes>>, CliE
         ("--token-env", flags.token_env.is_some(), "-H \"authorization: Bearer $NAME\""),
     ];
     if let Some((flag, _, instead)) = of_clients.iter().find(|(_, given, _)| *given) {
-        let text = format!("{flag} can't be had on a tap: the streams are its clients'");
+        let text = format!("{flag} does nothing on a tap: the streams are those of its clients");
         return Err(CliError::usage(text).next(*instead).next("set it in the client"));
     }
     let changes = crate::net::tap::changes(flags.authority.as_deref(), &flags.headers()?);

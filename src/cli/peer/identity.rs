@@ -186,18 +186,24 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<InitialSub
                         && other.server == model.server
                 })
     };
-    for state in store.states().into_iter().rev().filter(|state| same(state.stream)) {
-        if wants.iter().any(|want| want.type_url == state.type_url) {
+    for state in store.states().into_iter().rev().filter(|state| same(state.summary.stream)) {
+        if wants.iter().any(|want| want.type_url == state.summary.type_url) {
             continue;
         }
-        legacy |= state.wildcard == Wildcard::Legacy;
-        let wildcard = match state.wildcard {
+        legacy |= state.subscription.wildcard == Wildcard::Legacy;
+        let wildcard = match state.subscription.wildcard {
             Wildcard::None => false,
-            Wildcard::Unknown => state.names.is_empty(),
+            Wildcard::Unknown => state.subscription.names.is_empty(),
             Wildcard::Legacy | Wildcard::Explicit | Wildcard::Ambiguous => true,
         };
-        let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
-        wants.push(InitialSubscription { type_url: state.type_url, wildcard, names });
+        let names = state
+            .subscription
+            .names
+            .iter()
+            .filter(|name| &***name != "*")
+            .map(|name| name.to_string())
+            .collect();
+        wants.push(InitialSubscription { type_url: state.summary.type_url, wildcard, names });
     }
     wants.sort_by_cached_key(|want| xdscope_present::report::type_order(&want.type_url));
     (wants, legacy)

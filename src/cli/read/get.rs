@@ -166,11 +166,12 @@ fn watch(
 /// Refuses types and names that the source does not have, and suggests those that it has.
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
     for what in whats {
-        let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
+        let of_type: Vec<&StateFact> =
+            states.iter().filter(|state| what.is_type(&state.summary.type_url)).collect();
         let source = shell_word(&args.source.source);
         if of_type.is_empty() && what.kind.is_none() {
             let known: BTreeSet<String> =
-                states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
+                states.iter().map(|state| json::type_word(&state.summary.type_url).to_owned()).collect();
             let error = CliError::usage(format!(
                 "unknown type `{}`: not built in, and not in this source",
                 what.type_text
@@ -187,8 +188,11 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
         }
         if let Some(name) = &what.name {
             let known = of_type.iter().any(|state| {
-                state.names.iter().any(|known| **known == **name)
-                    || store.resources(state.stream, &state.type_url).iter().any(|fact| what.is(fact))
+                state.subscription.names.iter().any(|known| **known == **name)
+                    || store
+                        .resources(state.summary.stream, &state.summary.type_url)
+                        .iter()
+                        .any(|fact| what.is(fact))
             });
             if !known {
                 let words = match name.contains('*') {
@@ -242,8 +246,9 @@ impl Get<'_> {
 
     fn is_any_missing(&self) -> bool {
         let facts = |what: &GetTarget| {
-            let states = self.states.iter().filter(|state| what.is_type(&state.type_url));
-            let resources = states.flat_map(|state| self.store.resources(state.stream, &state.type_url));
+            let states = self.states.iter().filter(|state| what.is_type(&state.summary.type_url));
+            let resources =
+                states.flat_map(|state| self.store.resources(state.summary.stream, &state.summary.type_url));
             resources.filter(|fact| what.is(fact)).collect::<Vec<_>>()
         };
         let named = self.whats.iter().filter(|what| what.name.is_some());
@@ -264,9 +269,10 @@ impl Get<'_> {
         let &Get { args, store, schema, whats, .. } = self;
         let names_any = whats.iter().any(|what| what.name.is_some());
         let is_shown = |state: &&StateFact| {
-            let is_named = |name: &Arc<str>| whats.iter().any(|what| what.is_named(&state.type_url, name));
-            self.is_selected(&state.type_url)
-                && (!names_any || state.names.iter().any(is_named))
+            let is_named =
+                |name: &Arc<str>| whats.iter().any(|what| what.is_named(&state.summary.type_url, name));
+            self.is_selected(&state.summary.type_url)
+                && (!names_any || state.subscription.names.iter().any(is_named))
                 && self.filter.state(state, store)
         };
         let states: Vec<&StateFact> = self.states.iter().filter(is_shown).collect();
@@ -289,13 +295,13 @@ impl Get<'_> {
     ) -> Result<usize, CliError> {
         let contents = Contents { store: self.store, schema: self.schema };
         let mut printed = 0;
-        for state in self.states.iter().filter(|state| self.is_selected(&state.type_url)) {
+        for state in self.states.iter().filter(|state| self.is_selected(&state.summary.type_url)) {
             let orphans = self.orphans(state);
-            let resources = self.store.resources(state.stream, &state.type_url);
+            let resources = self.store.resources(state.summary.stream, &state.summary.type_url);
             let globs = match self.args.format {
                 // Elsewhere a glob would count beside its members.
                 Some(Format::Json | Format::Jsonl | Format::Wide | Format::Tree) => {
-                    self.store.globs(state.stream, &state.type_url).facts()
+                    self.store.globs(state.summary.stream, &state.summary.type_url).facts()
                 }
                 _ => Vec::new(),
             };
@@ -315,11 +321,11 @@ impl Get<'_> {
 
     /// Finds the resources of a type that are in force and that nothing refers to.
     fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
-        let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
-        let looked = |kind: &Kind| graph::has_orphans(*kind) && state.last_state.is_none();
+        let kind = Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind);
+        let looked = |kind: &Kind| graph::has_orphans(*kind) && state.summary.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
-        let Some(graph) = self.graphs.of(state.stream) else { return HashSet::new() };
-        graph.orphan_names(state.stream, kind).cloned().collect()
+        let Some(graph) = self.graphs.of(state.summary.stream) else { return HashSet::new() };
+        graph.orphan_names(state.summary.stream, kind).cloned().collect()
     }
 
     /// Adds the needs of a warming resource, the clusters that a route points to in vain, and the
@@ -367,7 +373,7 @@ impl Get<'_> {
     }
 
     pub(crate) fn structured_names(&self) -> StructuredNames<'_> {
-        let streams: BTreeSet<StreamId> = self.states.iter().map(|state| state.stream).collect();
+        let streams: BTreeSet<StreamId> = self.states.iter().map(|state| state.summary.stream).collect();
         StructuredNames::new(self.store, self.schema, streams.into_iter().collect())
     }
 
@@ -425,7 +431,7 @@ impl Get<'_> {
         let mut types: BTreeMap<((usize, String), TypeUrl), Count> = BTreeMap::new();
         let key = |url: &TypeUrl| (report::type_order(url), url.clone());
         for state in self.states {
-            types.entry(key(&state.type_url)).or_default().streams.insert(state.stream);
+            types.entry(key(&state.summary.type_url)).or_default().streams.insert(state.summary.stream);
         }
         let printed = self.each(&mut |fact| {
             // A glob is not a resource.

@@ -24,7 +24,7 @@ pub(crate) struct Graphs<'a> {
 
 impl<'a> Graphs<'a> {
     pub(crate) fn new(store: &'a Store, schema: &'a Schema, states: &[StateFact]) -> Graphs<'a> {
-        let are_few = states.iter().map(|state| state.resources).sum::<u64>() < MAX_RESOURCES;
+        let are_few = states.iter().map(|state| state.summary.resources).sum::<u64>() < MAX_RESOURCES;
         let mut warming = HashMap::new();
         for fact in store.warming() {
             // The longest wait comes first.

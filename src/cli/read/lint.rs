@@ -272,6 +272,7 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
         io.flush()?;
         let failed = failures.len() as u64;
         io.say(&match failed {
+            0 if all == 1 => "1 expectation holds".to_owned(),
             0 => format!("{} hold", plural(all, "expectation")),
             failed => format!("{failed} of {} failed", plural(all, "expectation")),
         });

@@ -13,20 +13,20 @@ use xdscope_engine::analysis::Analysis;
 
 use xdscope_engine::filter::{Filter, RowKind};
 use xdscope_engine::store::{MessageFact, Store};
-use xdscope_present::bodies;
 use xdscope_present::bodies::Contents;
 use xdscope_present::json;
+use xdscope_present::message_text::message_text;
 use xdscope_present::table::{Table, TableLooks};
 use xdscope_present::text::shell_word;
-use xdscope_schema::{FieldNames, Schema};
+use xdscope_schema::Schema;
 use xdscope_sources::{ReplayPosition, RowSink, StoreUntil, Timeline};
 use xdscope_wire::event::{Clock, Time};
-use xdscope_wire::text::{plural, size};
+use xdscope_wire::text::{display_safe, plural, size};
 
 use super::{ladder, refusals};
 use crate::cli::args::{Format, Global, LogArgs};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::json_out::{ObjectLooks, Objects, add_body, add_intercepted, write_yaml};
+use crate::cli::output::json_out::{ObjectLooks, Objects, add_body, add_intercepted};
 use crate::cli::output::message_line::RowLayout;
 use crate::cli::source;
 use crate::cli::source::offline;
@@ -487,20 +487,10 @@ impl Printer<'_> {
         if !self.args.body {
             return Ok(());
         }
-        let Some(n) = fact.n else { return self.intercepted(fact, out) };
-        let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
-        write_yaml(out, &body, "      ", self.terminal)?;
-        refusals::write(self.store, self.schema, fact, self.terminal, out)
-    }
-
-    /// Writes the messages of an intervention: as it came, and what was sent in its place.
-    fn intercepted(&self, fact: &MessageFact, out: &mut dyn Write) -> Result<(), CliError> {
-        let bodies = bodies::intervention(self.store, self.schema, fact, FieldNames::Original);
-        let bodies = bodies.unwrap_or_default();
-        for (title, body) in [("original", bodies.original), ("sent instead", bodies.sent)] {
-            if let Some(body) = body {
-                writeln!(out, "      {title}:")?;
-                write_yaml(out, &body, "        ", self.terminal)?;
+        for line in message_text(self.store, self.schema, fact).lines() {
+            match self.terminal {
+                true => writeln!(out, "      {}", display_safe(line))?,
+                false => writeln!(out, "      {line}")?,
             }
         }
         Ok(())

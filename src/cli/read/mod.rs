@@ -10,7 +10,7 @@ pub(super) mod ladder;
 pub(super) mod lint;
 pub(super) mod log;
 pub(super) mod nodes;
-pub(super) mod protocol_rows;
+pub(crate) mod protocol_rows;
 pub(super) mod refusal_reasons;
 pub(super) mod refusals;
 pub(super) mod status;

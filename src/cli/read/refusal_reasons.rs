@@ -30,7 +30,7 @@ impl<'a> RefusalReasons<'a> {
 
     /// Whether one of these states has a refused resource.
     pub(crate) fn is_any(&self, is_shown: impl Fn(&StateFact) -> bool) -> bool {
-        self.states.iter().any(|state| state.refused > 0 && is_shown(state))
+        self.states.iter().any(|state| state.summary.refused > 0 && is_shown(state))
     }
 
     /// Returns the reason for refusing the newest content of a resource: what the NACK says about
@@ -73,8 +73,10 @@ impl<'a> RefusalReasons<'a> {
 
     /// Returns the text of a NACK, or of the newest one with a text that refuses the same content.
     fn text_of(&self, fact: &ResourceFact, nack: Seq) -> Option<&'a str> {
-        let is_own = |state: &&StateFact| (state.stream, &state.type_url) == (fact.stream, &fact.type_url);
-        let nacks = &self.states.iter().find(is_own)?.nacks;
+        let is_own = |state: &&StateFact| {
+            (state.summary.stream, &state.summary.type_url) == (fact.stream, &fact.type_url)
+        };
+        let nacks = &self.states.iter().find(is_own)?.verdicts.nacks;
         let earlier = || self.store.nack(fact.stream, &fact.type_url, nack);
         let refusal = nacks.iter().find(|of| of.n == nack).or_else(earlier)?;
         let mut texts = nacks.iter().rev().filter(|of| of.is_same_content(refusal)).map(|of| &*of.message);

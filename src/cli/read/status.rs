@@ -15,6 +15,7 @@ use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::readings::{OpenReading, open_readings_of};
 use xdscope_engine::recovery::{RecoveryFact, recoveries};
 use xdscope_engine::store::{AbsenceFact, ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
+use xdscope_present::admin::admin_line;
 use xdscope_present::applied::applied_lines;
 use xdscope_present::json;
 use xdscope_present::report::{self, Role, Rows};
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let (store, lint) = facts.into_parts();
     let applied = match &args.applied {
         Some(path) => {
-            let applied = applied::open(path, offline::options(&source.timers).history, &schema)?;
+            let applied = applied::open(path, offline::options(&source.timers).history, &schema, io)?;
             say_applied(path, &applied, &store, global, io);
             Some(applied)
         }
@@ -150,10 +151,10 @@ impl<'a> Status<'a> {
         applied: Option<&AppliedState>,
     ) -> Status<'a> {
         let mut states = store.states();
-        states.retain(|state| picked.has(state.stream) && filter.state(state, store));
+        states.retain(|state| picked.has(state.summary.stream) && filter.state(state, store));
         let mut shown: HashMap<StreamId, HashSet<&TypeUrl>> = HashMap::new();
         for state in &states {
-            shown.entry(state.stream).or_default().insert(&state.type_url);
+            shown.entry(state.summary.stream).or_default().insert(&state.summary.type_url);
         }
         let is_shown = |stream: StreamId, type_url: &TypeUrl| {
             shown.get(&stream).is_some_and(|types| types.contains(type_url))
@@ -210,10 +211,12 @@ impl<'a> Status<'a> {
             changes.is_new(key, report::problem(problem, &clock))
         });
         self.states.retain(|state| {
-            let version =
-                store.summaries_of(state.stream).into_iter().find(|of| of.type_url == state.type_url);
-            let value = format!("{:?} {:?}", state.state, version.map(|of| (of.since, of.resources)));
-            changes.is_new(format!("state {} {}", state.stream.0, state.type_url), value)
+            let version = store
+                .summaries_of(state.summary.stream)
+                .into_iter()
+                .find(|of| of.type_url == state.summary.type_url);
+            let value = format!("{:?} {:?}", state.summary.state, version.map(|of| (of.since, of.resources)));
+            changes.is_new(format!("state {} {}", state.summary.stream.0, state.summary.type_url), value)
         });
         if self.is_update {
             self.warming.clear();
@@ -229,7 +232,7 @@ impl<'a> Status<'a> {
     /// Returns the number of types of open streams in whose messages xdscope has intervened.
     fn diverged(&self) -> usize {
         let is_open = |stream| self.store.stream(stream).is_some_and(|stream| stream.closed.is_none());
-        self.states.iter().filter(|state| state.diverged.is_some() && is_open(state.stream)).count()
+        self.states.iter().filter(|state| state.diverged.is_some() && is_open(state.summary.stream)).count()
     }
 
     /// Returns whether there is a problem, or a difference to what clients have applied.
@@ -359,8 +362,9 @@ impl<'a> Status<'a> {
     fn absences(&self) -> Vec<AbsenceFact> {
         let mut absences = if self.is_update { Vec::new() } else { AbsenceFact::all(self.store) };
         absences.retain(|absence| {
-            let is_shown =
-                |state: &StateFact| state.stream == absence.stream && state.type_url == absence.type_url;
+            let is_shown = |state: &StateFact| {
+                state.summary.stream == absence.stream && state.summary.type_url == absence.type_url
+            };
             self.states.iter().any(is_shown)
         });
         absences
@@ -369,7 +373,7 @@ impl<'a> Status<'a> {
     /// Returns the selected clients that met faults.
     fn recoveries(&self) -> Vec<RecoveryFact> {
         let mut all = if self.is_update { Vec::new() } else { recoveries(self.store) };
-        let nodes: HashSet<_> = self.states.iter().filter_map(|state| state.node.clone()).collect();
+        let nodes: HashSet<_> = self.states.iter().filter_map(|state| state.summary.node.clone()).collect();
         all.retain(|client| client.node.is_empty() || nodes.contains(&client.node));
         all
     }
@@ -387,6 +391,14 @@ impl<'a> Status<'a> {
             writeln!(out, "{}", display_safe(&report::recovery(&client)))?;
         }
         let named = |node: Option<&str>, stream: StreamId| report::client_name(node, stream, &self.marks);
+        for stream in self.store.streams().iter().filter(|stream| self.streams.contains(&stream.stream)) {
+            if !self.is_update
+                && let Some(admin) = self.store.admin_of(stream.stream)
+            {
+                let node = named(select::node(stream), stream.stream);
+                writeln!(out, "{}", display_safe(&format!("{node}: {}", admin_line(&admin))))?;
+            }
+        }
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);
             writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
@@ -397,16 +409,16 @@ impl<'a> Status<'a> {
         }
         let new_states = if self.is_update { &[][..] } else { &self.states };
         for state in new_states {
-            let node = named(state.node.as_deref(), state.stream);
-            let label = type_label(state.type_url.as_str());
+            let node = named(state.summary.node.as_deref(), state.summary.stream);
+            let label = type_label(state.summary.type_url.as_str());
             for reading in self.readings(state) {
                 let text = report::open_reading(&reading, self.profile);
                 writeln!(out, "{}", display_safe(&format!("{node}: {label} {text}")))?;
             }
         }
         for (state, diff) in self.with_applied() {
-            let node = named(state.node.as_deref(), state.stream);
-            let label = type_label(state.type_url.as_str());
+            let node = named(state.summary.node.as_deref(), state.summary.stream);
+            let label = type_label(state.summary.type_url.as_str());
             for (what, names) in diff.into_iter().flat_map(applied_lines) {
                 let names = report::names(names, MAX_NAMES);
                 writeln!(out, "{}", display_safe(&format!("{node}: {label} applied: {what}: {names}")))?;
@@ -430,14 +442,16 @@ impl<'a> Status<'a> {
 ///
 /// Leaves out clients with a stream of secrets.
 fn missing_secrets(states: &[StateFact], applied: &AppliedState) -> Vec<ClientSecrets> {
-    let kind = |state: &StateFact| Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
+    let kind = |state: &StateFact| Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind);
     let mut seen: HashSet<Option<Arc<str>>> = HashSet::new();
-    seen.extend(states.iter().filter(|state| kind(state) == Some(Kind::Sds)).map(|state| state.node.clone()));
+    seen.extend(
+        states.iter().filter(|state| kind(state) == Some(Kind::Sds)).map(|state| state.summary.node.clone()),
+    );
     let mut out = Vec::new();
-    for state in states.iter().filter(|state| state.last_state.is_none()) {
-        if seen.insert(state.node.clone()) {
-            let names = applied.unreceived(state.node.as_deref(), Kind::Sds);
-            out.push((state.node.clone(), state.stream, names));
+    for state in states.iter().filter(|state| state.summary.last_state.is_none()) {
+        if seen.insert(state.summary.node.clone()) {
+            let names = applied.unreceived(state.summary.node.as_deref(), Kind::Sds);
+            out.push((state.summary.node.clone(), state.summary.stream, names));
         }
     }
     out.retain(|(_, _, names)| !names.is_empty());

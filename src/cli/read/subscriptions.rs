@@ -53,7 +53,7 @@ impl SubscriptionRows<'_> {
             json::add_missing_answers(&mut object, &answers);
             self.add_globs(state, &mut object);
             self.add_redirects(state, &mut object);
-            json::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
+            json::add_claims(&mut object, &self.store.claims(state.summary.stream, &state.summary.type_url));
             objects.put(&object)?;
         }
         Ok(objects.finish()?)
@@ -61,7 +61,7 @@ impl SubscriptionRows<'_> {
 
     /// Adds the subscribed globs of a type to its object.
     fn add_globs(&self, state: &StateFact, object: &mut Value) {
-        let globs = self.store.globs(state.stream, &state.type_url);
+        let globs = self.store.globs(state.summary.stream, &state.summary.type_url);
         let (globs, members) = (globs.facts(), globs.members());
         if let (Value::Object(fields), false) = (object, globs.is_empty()) {
             fields.insert("globs".into(), json::globs(&globs, &members));
@@ -71,7 +71,7 @@ impl SubscriptionRows<'_> {
     /// Adds the redirected names of a type to its object.
     fn add_redirects(&self, state: &StateFact, object: &mut Value) {
         let names = StructuredNames::new(self.store, self.schema, Vec::new());
-        let resources = self.store.resources(state.stream, &state.type_url);
+        let resources = self.store.resources(state.summary.stream, &state.summary.type_url);
         let redirected = resources.iter().filter(|fact| fact.state == ResourceState::Redirected);
         let redirects: Vec<Value> =
             redirected.map(|fact| json!({ "name": &*fact.name, "targets": names.redirects(fact) })).collect();
@@ -84,23 +84,23 @@ impl SubscriptionRows<'_> {
     fn types(&self, looks: TableLooks, out: &mut dyn Write) -> Result<(), CliError> {
         let summaries = self.store.summaries();
         let missing = |state: &&StateFact| {
-            let key = (state.stream, &state.type_url);
+            let key = (state.summary.stream, &state.summary.type_url);
             match summaries.iter().find(|summary| (summary.stream, &summary.type_url) == key) {
                 Some(summary) if summary.overdue > 0 => Cell::role(count(summary.overdue), Role::Warn),
                 _ => Cell::new("0"),
             }
         };
         let reconnect = |state: &&StateFact| {
-            let claims = self.store.reconnect(state.stream, &state.type_url);
+            let claims = self.store.reconnect(state.summary.stream, &state.summary.type_url);
             claims.as_ref().map(report::reconnect).unwrap_or_default()
         };
         let mut columns = Columns::new()
             .text("NODE", |state: &&StateFact| node(state))
-            .text("TYPE", |state| type_label(state.type_url.as_str()))
+            .text("TYPE", |state| type_label(state.summary.type_url.as_str()))
             .text("SUBSCRIBED", |state| report::subscribed(state))
-            .number("NAMES", |state| count(state.names.len() as u64))
+            .number("NAMES", |state| count(state.subscription.names.len() as u64))
             .number("MISS", missing)
-            .number("ABSENT", |state| count(state.absent.len() as u64));
+            .number("ABSENT", |state| count(state.subscription.absent.len() as u64));
         if self.states.iter().any(|state| self.redirected(state) > 0) {
             let redirected = |state: &&StateFact| count(self.redirected(state) as u64);
             columns = columns.number("REDIRECTED", redirected);
@@ -111,7 +111,7 @@ impl SubscriptionRows<'_> {
 
     /// Returns the number of requested names in whose place the server named another resource.
     fn redirected(&self, state: &StateFact) -> usize {
-        let resources = self.store.resources(state.stream, &state.type_url);
+        let resources = self.store.resources(state.summary.stream, &state.summary.type_url);
         resources.iter().filter(|fact| fact.state == ResourceState::Redirected).count()
     }
 
@@ -130,7 +130,7 @@ impl SubscriptionRows<'_> {
         };
         let columns = Columns::new()
             .text("NODE", |row: &NameRow<'_>| node(row.state))
-            .text("TYPE", |row| type_label(row.state.type_url.as_str()))
+            .text("TYPE", |row| type_label(row.state.summary.type_url.as_str()))
             .role(Role::Muted)
             .text("NAME", |row| shown_name(&row.name).to_owned())
             .text("VER", |row| row.version().to_owned())
@@ -149,9 +149,9 @@ impl SubscriptionRows<'_> {
     /// Adds the rows of a type.
     fn add_names<'s>(&self, state: &'s StateFact, rows: &mut Vec<NameRow<'s>>) {
         let structured = StructuredNames::new(self.store, self.schema, Vec::new());
-        let resources = self.store.resources(state.stream, &state.type_url);
-        let globs = self.store.globs(state.stream, &state.type_url).facts();
-        let claims = self.store.claims(state.stream, &state.type_url);
+        let resources = self.store.resources(state.summary.stream, &state.summary.type_url);
+        let globs = self.store.globs(state.summary.stream, &state.summary.type_url).facts();
+        let claims = self.store.claims(state.summary.stream, &state.summary.type_url);
         let answers = report::missing_answers_of(self.store, self.schema, state);
         let mut by_name: HashMap<&str, &ResourceFact> = HashMap::new();
         for fact in &resources {
@@ -160,17 +160,17 @@ impl SubscriptionRows<'_> {
         by_name.extend(resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)));
         let left: HashSet<&Arc<str>> =
             claims.iter().filter(|claim| is_left_behind(claim)).map(|claim| &claim.name).collect();
-        let requested: HashSet<&Arc<str>> = state.names.iter().collect();
-        let names = state.names.iter().filter(|name| !left.contains(name));
+        let requested: HashSet<&Arc<str>> = state.subscription.names.iter().collect();
+        let names = state.subscription.names.iter().filter(|name| !left.contains(name));
         // Resources of the wildcard that the server owes (docs/protocol.md#f-14).
-        let owed = state.missing.iter().chain(&state.owed_again);
+        let owed = state.subscription.missing.iter().chain(&state.subscription.owed_again);
         let owed = owed.filter(|name| !requested.contains(name) && !left.contains(name));
         let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
         // Names whose unsubscription the server has yet to answer (docs/protocol.md#f-26).
         let unclassified = resources.iter().filter(|fact| fact.unclassified.is_some());
         let unclassified = unclassified.map(|fact| &fact.name);
         for name in names.chain(owed).chain(unsubscribed).chain(unclassified) {
-            if !self.targets.iter().any(|what| what.is_named(&state.type_url, name)) {
+            if !self.targets.iter().any(|what| what.is_named(&state.summary.type_url, name)) {
                 continue;
             }
             let fact = by_name.get(&**name).copied();
@@ -247,5 +247,5 @@ fn redirect(names: &StructuredNames<'_>, fact: &ResourceFact) -> Option<String> 
 }
 
 fn node(state: &StateFact) -> String {
-    format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0)
+    format!("{} #{}", state.summary.node.as_deref().unwrap_or("-"), state.summary.stream.0)
 }

@@ -85,8 +85,8 @@ impl Condition {
         let is_in_error = |state: &StateFact| {
             let errors = problems.iter().filter(|problem| problem.is_wrong());
             let mut errors = errors.filter(|problem| problem.urgency == Urgency::Error);
-            state.last_state.unwrap_or(state.state) == TypeState::Idle
-                && errors.any(|of| of.stream == state.stream && of.type_url == state.type_url)
+            state.summary.last_state.unwrap_or(state.summary.state) == TypeState::Idle
+                && errors.any(|of| of.stream == state.summary.stream && of.type_url == state.summary.type_url)
         };
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
@@ -94,22 +94,26 @@ impl Condition {
         let unreplaced: BTreeSet<StreamId> =
             store.ended().unreplaced_streams().map(|stream| stream.id).collect();
         let is_over = |state: &StateFact| {
-            let is_replaced = state.last_state.is_some() && !unreplaced.contains(&state.stream);
-            came_back.contains(&state.stream) || (matches!(self, Condition::Synced) && is_replaced)
+            let is_replaced =
+                state.summary.last_state.is_some() && !unreplaced.contains(&state.summary.stream);
+            came_back.contains(&state.summary.stream) || (matches!(self, Condition::Synced) && is_replaced)
         };
         for state in store.states().iter().filter(|state| !is_over(state)) {
-            let node = state.node.as_deref().unwrap_or_default().to_owned();
-            let word = state.last_state.unwrap_or(state.state);
+            let node = state.summary.node.as_deref().unwrap_or_default().to_owned();
+            let word = state.summary.last_state.unwrap_or(state.summary.state);
             let one = match self {
                 Condition::Synced => {
                     let is_settled = matches!(word, TypeState::Synced | TypeState::Idle);
                     // A fault may hold messages, or have altered resources.
-                    is_settled && state.malformed == 0 && state.diverged.is_none() && !is_in_error(state)
+                    is_settled
+                        && state.summary.malformed == 0
+                        && state.diverged.is_none()
+                        && !is_in_error(state)
                 }
                 Condition::Nack => matches!(word, TypeState::Nack | TypeState::Rejected),
                 Condition::State(filter) => filter.state(state, store),
                 Condition::Resource(filter) => {
-                    store.resources(state.stream, &state.type_url).iter().any(|fact| {
+                    store.resources(state.summary.stream, &state.summary.type_url).iter().any(|fact| {
                         let in_force = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
                         let acked = fact.in_force.is_some() || fact.state == ResourceState::Kept;
                         let newest = fact.refusal.is_none() || fact.is_used_from_refused_push();
@@ -152,7 +156,14 @@ pub(crate) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         let goal = Goal { condition: &condition, text, nodes: args.nodes, timeout: args.timeout };
         match goal.on_recording(&args.source, global, io)? {
             WaitEnd::Met => {}
-            WaitEnd::TimedOut => return Err(never(args, None)),
+            WaitEnd::TimedOut => {
+                let error = never(args, None);
+                let trouble = io.copy_of(&args.source.source).and_then(|copy| copy.trouble()());
+                return Err(match trouble {
+                    Some(trouble) => error.because(trouble),
+                    None => error,
+                });
+            }
             WaitEnd::Complete => return Err(incomplete(args)),
         }
     }
@@ -243,8 +254,8 @@ impl Goal<'_> {
             let mut empty = None;
             match read {
                 Ok(read) => {
-                    let is_complete =
-                        path.as_deref().is_some_and(|path| is_complete(&read, path, is_written));
+                    let is_complete = io.copy_of(&source.source).is_none()
+                        && path.as_deref().is_some_and(|path| is_complete(&read, path, is_written));
                     if self.condition.is_met(&source::analyse(source, read), self.nodes) {
                         return Ok(WaitEnd::Met);
                     }

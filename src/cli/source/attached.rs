@@ -1,60 +1,34 @@
 //! SOURCE `attach:ADDRESS`: the session of a run elsewhere.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::app::attach::{ViewerError, attach};
-use crate::cli::args::{ConnectFlags, Global, Verb};
-use crate::cli::command::effect;
+use crate::app::live_copy::LiveCopy;
+use crate::cli::args::ConnectFlags;
 use crate::cli::error::{CliError, Exit};
-use crate::cli::live::replay;
 use crate::cli::peer::connect;
-use crate::cli::terminal::io::Io;
-use crate::cli::terminal::progress::Busy;
 use crate::net::attach::{AttachError, AttachOptions};
 
-use super::offline::ATTACHED;
+use super::wanted_copy::{CopyUse, WantedCopy};
 
 /// The timeout of each step of connecting.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Copies the sessions that the sources of a verb name, as far as they are written. A verb that
-/// goes on reading gets what is written later, too.
+/// Copies the session of a run, as far as it is written, and what is written later if the verb goes
+/// on reading.
 ///
 /// # Errors
-/// A run cannot be reached, refuses this viewer, or has recorded nothing.
-pub(crate) fn begin(verb: &Verb, global: &Global, io: &mut Io<'_>) -> Result<(), CliError> {
-    let Some(sources) = effect::sources_of(verb) else { return Ok(()) };
-    let Some(descriptors) = sources.descriptors else { return Ok(()) };
-    for source in sources.names {
-        if let Some(address) = source.strip_prefix(ATTACHED)
-            && io.attached.iter().all(|known| known.name != source)
-        {
-            let options = options(address, &descriptors.connect)?;
-            let parent = io.state_dir();
-            let busy = Busy::start(&format!("copying {source}"), global, io);
-            let begun = attach(source.to_owned(), options, parent.as_deref(), goes_on(verb));
-            drop(busy);
-            let begun = begun.map_err(|error| failed(error, source, &descriptors.connect))?;
-            if !matches!(verb, Verb::Replay(args) if replay::opens_screens(args, io)) {
-                let caught = begun.remove_on_signal();
-                caught
-                    .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
-            }
-            io.attached.push(begun);
-        }
-    }
-    Ok(())
-}
-
-/// Whether a verb reads what is written while it runs.
-fn goes_on(verb: &Verb) -> bool {
-    match verb {
-        Verb::Replay(args) => args.follow,
-        Verb::Log(args) => args.follow,
-        Verb::Status(args) => args.watch,
-        Verb::Wait(_) => true,
-        _ => false,
-    }
+/// The run cannot be reached, refuses this viewer, or has recorded nothing.
+pub(super) fn copy(
+    wanted: &WantedCopy<'_>,
+    address: &str,
+    parent: Option<&Path>,
+) -> Result<LiveCopy, CliError> {
+    let options = options(address, wanted.connect)?;
+    let goes_on = wanted.use_of != CopyUse::Once;
+    let begun = attach(wanted.name.to_owned(), options, parent, goes_on);
+    begun.map_err(|error| failed(error, wanted.name, wanted.connect))
 }
 
 fn options(address: &str, flags: &ConnectFlags) -> Result<AttachOptions, CliError> {

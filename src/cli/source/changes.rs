@@ -5,16 +5,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::client::Running;
+use crate::app::live_copy::LiveCopy;
 use xdscope_engine::analysis;
 use xdscope_engine::analysis::Analysis;
 use xdscope_schema::Schema;
 use xdscope_sources::record::Loaded;
 
-use super::{offline, schema_flags};
+use super::{offline, prefixes, schema_flags};
 use crate::cli::args::{Global, SourceArgs, TimerFlags};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::live::replay;
 use crate::cli::live::replay::Growth;
+use crate::cli::live::watch::say_trouble;
 use crate::cli::peer::client;
 use crate::cli::read::wait;
 use crate::cli::terminal::io::Io;
@@ -57,6 +59,11 @@ pub(crate) fn watch(
     let seed = schema_flags::seed()?;
     let mut growth = Growth::new(offline::find(&source.source, io)?);
     let (mut is_first, mut exit) = (true, Exit::Yes);
+    let trouble = match prefixes::is_port(&source.source) {
+        true => io.copy_of(&source.source).map(LiveCopy::trouble),
+        false => None,
+    };
+    let mut reported = None;
     loop {
         let (begun, mut is_ended, is_written) = (Instant::now(), false, growth.is_written());
         match offline::read_quietly(source, seed, global, io) {
@@ -77,7 +84,14 @@ pub(crate) fn watch(
             wait::say_ended(&source.source, global, io);
             return Ok(exit);
         }
-        growth.wait_for_change(begun.elapsed());
+        match &trouble {
+            None => growth.wait_for_change(begun.elapsed()),
+            Some(trouble) => {
+                while !growth.grows_within(LOOK_INTERVAL) {
+                    say_trouble(trouble(), &mut reported, global, io);
+                }
+            }
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use xdscope_sources::record::UNFINISHED;
 use xdscope_sources::{Source, SourceError, Spec};
 use xdscope_wire::event::Kind;
 
+use super::prefixes::{self, PrefixKind};
 use super::{schema_flags, stdin_file};
 use crate::cli::args::{Global, SourceArgs, TimerFlags};
 use crate::cli::command::suggest;
@@ -89,7 +90,7 @@ pub(crate) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
 /// Prints what a person must know of a source.
 pub(crate) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
     // The run elsewhere goes on: that its file is not closed is no news.
-    let is_news = |notice: &&String| io.attached.is_empty() || !is_unfinished(notice);
+    let is_news = |notice: &&String| io.copies.is_empty() || !is_unfinished(notice);
     let notices: Vec<&String> = notices.iter().filter(is_news).collect();
     if !global.quiet {
         notices.into_iter().for_each(|notice| io.say(notice));
@@ -127,24 +128,25 @@ pub(crate) fn locate(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Res
     Ok(Location::Path(path))
 }
 
-/// Start of a SOURCE that is the session of a run elsewhere.
-pub(crate) const ATTACHED: &str = "attach:";
-
 /// Finds the path that SOURCE names: a file, a folder, a kept session, or a run elsewhere.
 pub(crate) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
-    if let Some(attached) = io.attached.iter().find(|attached| attached.name == source) {
-        return Ok(attached.path.clone());
-    }
-    if source.starts_with(ATTACHED) {
-        return Err(CliError::usage("this verb does not read runs elsewhere")
-            .next(format!("xdscope log {} -f", shell_word(source))));
-    }
-    if let Some(path) = source.strip_prefix("file:") {
-        return Ok(PathBuf::from(path));
+    if let Some(copy) = io.copy_of(source) {
+        return Ok(copy.path.clone());
     }
     let path = PathBuf::from(source);
-    if path.exists() && !source.starts_with("grpc:") {
-        return Ok(path);
+    match prefixes::split(source).map(|(prefix, rest)| (prefix.kind, rest)) {
+        Some((PrefixKind::Attached, _)) => {
+            return Err(CliError::usage("this verb does not read runs elsewhere")
+                .next(format!("xdscope log {} -f", shell_word(source))));
+        }
+        Some((PrefixKind::Port(_) | PrefixKind::Pods, _)) => {
+            return Err(CliError::usage("this verb does not read admin ports")
+                .next(format!("xdscope status {}", shell_word(source))));
+        }
+        Some((PrefixKind::File, rest)) => return Ok(PathBuf::from(rest)),
+        Some((PrefixKind::Server, _)) if source.starts_with("grpc:") => {}
+        _ if path.exists() => return Ok(path),
+        _ => {}
     }
     if source.is_empty() {
         return Err(CliError::usage("SOURCE is empty").next("xdscope sessions   lists what is kept"));
@@ -193,17 +195,15 @@ pub(crate) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
 
 /// Whether SOURCE is the address of a server, and not an existing file.
 pub(crate) fn is_server(source: &str) -> bool {
-    let has_scheme =
-        ["grpc:", "http://", "https://", "unix:"].iter().any(|scheme| source.starts_with(scheme));
-    has_scheme || (!source.starts_with("file:") && looks_like_server(source) && !Path::new(source).exists())
+    match prefixes::kind_of(source) {
+        Some(kind) => kind == PrefixKind::Server,
+        None => looks_like_server(source) && !Path::new(source).exists(),
+    }
 }
 
 fn looks_like_server(source: &str) -> bool {
-    if source.starts_with(ATTACHED) {
-        return false;
-    }
-    if source.starts_with("unix:") || source.starts_with("grpc:") {
-        return true;
+    if let Some(kind) = prefixes::kind_of(source) {
+        return kind == PrefixKind::Server;
     }
     matches!(source.rsplit_once(':'), Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok())
 }

@@ -65,7 +65,7 @@ impl Picked {
             _ => self.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
         };
         let mut states = store.states();
-        states.retain(|state| self.has(state.stream) && !superseded.contains(&state.stream));
+        states.retain(|state| self.has(state.summary.stream) && !superseded.contains(&state.summary.stream));
         states
     }
 }

@@ -120,9 +120,9 @@ impl GetTarget {
 
     /// Returns resources of the type with names that resemble the typed one: `cds/reviews`.
     pub(crate) fn near_names(&self, store: &Store) -> Vec<String> {
-        let states = store.states().into_iter().filter(|state| self.is_type(&state.type_url));
+        let states = store.states().into_iter().filter(|state| self.is_type(&state.summary.type_url));
         let names: BTreeSet<Arc<str>> = states
-            .flat_map(|state| store.resources(state.stream, &state.type_url))
+            .flat_map(|state| store.resources(state.summary.stream, &state.summary.type_url))
             .map(|fact| fact.name)
             .collect();
         let typed = self.name.as_deref().unwrap_or_default();

@@ -2,10 +2,10 @@
 //! while no screen is open.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
@@ -24,6 +24,35 @@ static QUEUED_STDERR: OnceLock<OutputQueue> = OnceLock::new();
 
 /// The queue in front of `--log-file`, which may be a pipe.
 static QUEUED_LOG: OnceLock<OutputQueue> = OnceLock::new();
+
+/// Messages that wait for the end of the screens; `None` while none are shown.
+static HELD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+
+/// Bytes of messages that wait for the end of the screens. Later ones are left out.
+const MAX_HELD_BYTES: usize = 64 << 10;
+
+/// Holds messages back while a terminal shows screens, until dropped.
+pub(crate) struct BehindScreens(());
+
+/// Writes what was said so far, and holds back what is said until the screens end: a message over
+/// a screen would tear it.
+pub(crate) fn hold_behind_screens() -> BehindScreens {
+    if io::stderr().is_terminal() {
+        *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+        if let Some(queue) = QUEUED_STDERR.get() {
+            queue.drain();
+        }
+    }
+    BehindScreens(())
+}
+
+impl Drop for BehindScreens {
+    fn drop(&mut self) {
+        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // Ignore write errors: without stderr there is nobody to tell.
+        let _ = Stderr.write_all(&held.unwrap_or_default());
+    }
+}
 
 /// Puts a queue in front of stderr, for the rest of the process.
 ///
@@ -112,11 +141,18 @@ impl Write for Queued {
     }
 }
 
-/// A writer to stderr, or to the queue in front of it.
+/// A writer to stderr, or to the queue in front of it. Silent while screens are shown on it.
 pub(crate) struct Stderr;
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = &mut *held {
+            if held.len() + bytes.len() <= MAX_HELD_BYTES {
+                held.extend_from_slice(bytes);
+            }
+            return Ok(bytes.len());
+        }
         match QUEUED_STDERR.get() {
             Some(queue) => Queued(queue.clone()).write(bytes),
             None => io::stderr().write(bytes),
@@ -160,6 +196,17 @@ fn is_drawn() -> bool {
 mod tests {
     use super::*;
     use xdscope_sources::record::MAGIC;
+
+    #[test]
+    fn messages_wait_for_the_end_of_the_screens() {
+        *HELD.lock().expect("a lock") = Some(Vec::new());
+        let screens = BehindScreens(());
+        say("listening on 127.0.0.1:18001");
+        let held = HELD.lock().expect("a lock").clone().expect("screens are shown");
+        assert_eq!(String::from_utf8_lossy(&held).matches("listening on").count(), 1);
+        drop(screens);
+        assert!(HELD.lock().expect("a lock").is_none());
+    }
 
     #[test]
     fn log_files_are_no_recordings_and_never_block() {

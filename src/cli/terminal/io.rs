@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 pub use xdscope_present::table::Style;
 
-use crate::app::attach::AttachedSession;
+use crate::app::live_copy::LiveCopy;
 use crate::cli::args::{Color, Global, TimeFormat};
 use crate::cli::error::{CliError, Exit};
 
@@ -27,8 +27,8 @@ pub struct Io<'a> {
     pub zone: TimeZone,
     /// Whether a server has not answered a request in time.
     pub is_unanswered: bool,
-    /// The sessions of runs elsewhere that the sources of the verb name.
-    pub attached: Vec<AttachedSession>,
+    /// Copies of the runs and ports elsewhere that the arguments of the verb name.
+    pub copies: Vec<LiveCopy>,
 }
 
 impl Io<'static> {
@@ -44,7 +44,7 @@ impl Io<'static> {
             env: Box::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             zone: TimeZone::system(),
             is_unanswered: false,
-            attached: Vec::new(),
+            copies: Vec::new(),
         }
     }
 }
@@ -109,13 +109,17 @@ impl Io<'_> {
         if format == TimeFormat::Utc { TimeZone::UTC } else { self.zone.clone() }
     }
 
-    /// Refuses the end of a source that is only the end of what can be read of a run elsewhere.
+    /// Returns the copy of a source elsewhere, by SOURCE as typed.
+    pub fn copy_of(&self, source: &str) -> Option<&LiveCopy> {
+        self.copies.iter().find(|copy| copy.name == source)
+    }
+
+    /// Refuses the end of a source that is only the end of what can be read of it elsewhere.
     ///
     /// # Errors
-    /// The run cannot be reached any more, or another one answers.
-    pub fn check_attached(&self, source: &str) -> Result<(), CliError> {
-        let attached = self.attached.iter().find(|attached| attached.name == source);
-        match attached.and_then(|attached| attached.trouble()()) {
+    /// The source cannot be reached any more, or another one answers.
+    pub fn check_copy(&self, source: &str) -> Result<(), CliError> {
+        match self.copy_of(source).and_then(|copy| copy.trouble()()) {
             Some(trouble) => Err(CliError::new(Exit::Connection, trouble)),
             None => Ok(()),
         }

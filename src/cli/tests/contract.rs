@@ -250,6 +250,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["blame", "tests/fixtures/views/made.xds", "*", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
+        &["check", "unix:/no/such/socket", "--variant", "ads", "--timeout", "1s", "-o", "jsonl"],
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
         &["lint", "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml", "-o", "json"],
@@ -275,6 +276,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["status", "tests/fixtures/cli/edited-accepted.jsonl", "-o", "json"],
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
         &["status", "tests/fixtures/cli/absent-routes.xds", "-o", "json"],
+        &["status", "tests/fixtures/cli/admin_port.json", "-o", "json"],
+        &["get", "tests/fixtures/cli/admin_port.json", "lds", "-o", "json"],
         &["get", "tests/fixtures/cli/absent-routes.xds", "lds", "-o", "json"],
         &["get", "tests/fixtures/views/owed-removal.xds", "eds", "-o", "json"],
         // Between a request with an old nonce and its successor.
@@ -294,6 +297,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
     for known in ["doctor.paths.config", "doctor.paths.sessions"] {
         check.met.insert(known.to_owned());
     }
+    // An exchange with a server: `tests/it/behaviour/network/check`.
+    check.met.insert("check.script".to_owned());
     assert!(printed > 1000, "{printed} objects");
     let mut all = BTreeSet::new();
     for (name, def) in schema["$defs"].as_object().unwrap() {

@@ -35,6 +35,7 @@ fn value(long: &str) -> &'static str {
         "nack" => "type:cds => no",
         "max-message-size" => "1MB",
         "header" => "a: b",
+        "as" => "istio",
         "cert" | "key" | "cacert" | "token-file" => "a.pem",
         "poll-delay" | "poll-timeout" | "ack-delay" | "connect-timeout" | "keepalive"
         | "keepalive-timeout" => "1s",
@@ -49,7 +50,8 @@ fn call<'a>(verb: &'a str, source: &'a str, more: &[&'a str], arg: &'a Arg) -> V
     let mut args = vec![verb, source];
     args.extend(more);
     args.push(flag);
-    if arg.get_action().takes_values() {
+    let needs_value = arg.get_num_args().is_none_or(|number| number.min_values() > 0);
+    if arg.get_action().takes_values() && needs_value {
         args.push(value(long));
     }
     // Flags that need another one.

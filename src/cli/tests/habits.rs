@@ -131,7 +131,10 @@ fn near_names_are_suggested() {
         (&["report", TOUR, "-o", "x.html"], "takes no `-o`\n  next   --output FILE\n"),
         (&["redact", TOUR, "out.xdsrec"], "takes no `out.xdsrec`\n  next   --output out.xdsrec\n"),
         (&["status", TOUR, "-n", "edge"], "takes no `-n`\n  next   --node NAME"),
-        (&["status", "-A", TOUR], "takes no `-A`\n  next   nothing in its place: all nodes are shown\n"),
+        (
+            &["status", "-A", TOUR],
+            "--all-namespaces has no effect: tour.xds is not a server or an admin port of pods",
+        ),
         (&["log", TOUR, "--tail", "abc"], "'abc' for '--tail <N>': not a whole number"),
         (&["status"], "next   xdscope status -   reads stdin\n"),
         (&["status", ""], "SOURCE is empty\n  next   xdscope sessions"),

@@ -298,7 +298,7 @@ fn memory_of_reader_is_flat(path: &Path) {
         let (most, store) = most(limit);
         assert!(most < BUDGET + BUDGET / 4, "{limit:?}: {most} of {BUDGET}");
         let state = store.states().pop().expect("a state");
-        let resources = store.resources(state.stream, &state.type_url);
+        let resources = store.resources(state.summary.stream, &state.summary.type_url);
         assert!(!resources.is_empty());
         for resource in resources {
             let content = resource.content.and_then(|id| store.catalog().bytes(id));

@@ -37,7 +37,7 @@ fn page_has_verdict_problems_and_data() {
     let page = run(&["report", GATEWAY, "--output", "-"]).out;
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
     assert!(page.contains("4 problems</h1>") && page.contains("id=\"p4\""), "{page}");
-    assert!(page.contains("CDS NACK c2 keeps 41"), "the evidence is drawn");
+    assert!(page.contains("CDS NACK  keeps 41"), "the evidence is drawn");
     let data = block(&page, "data");
     let of = |kind: &str| data.as_array().unwrap().iter().filter(|of| of["object"] == kind).count();
     assert_eq!((of("problem"), of("stream"), of("message")), (4, 2, 26));
@@ -106,8 +106,8 @@ fn texts_from_the_wire_are_not_markup() {
     let page = page_of(script);
     assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"), "the texts are shown");
     assert!(!page.contains("<img"), "{page}");
-    assert_eq!(page.matches("</script>").count(), 3, "rows, data, script");
-    assert_eq!(page.matches("<script").count(), 3);
+    assert_eq!(page.matches("</script>").count(), 4, "rows, contents, data, script");
+    assert_eq!(page.matches("<script").count(), 4);
     assert!(block(&page, "data").to_string().contains(PLANTED), "the data are unchanged");
 }
 
@@ -231,4 +231,98 @@ fn graphs_leave_out_what_no_listener_leads_to() {
     // Without a listener, nothing tells what is in use.
     let page = page_of(script.split("> lds").next().unwrap().to_owned());
     assert!(page.contains(">spare-1<"), "{page}");
+}
+
+/// Returns the section of a page.
+fn section<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<section id=\"{id}\"")).unwrap();
+    rest.split_once("</section>\n").unwrap().0
+}
+
+#[test]
+fn rows_have_names_errors_rules_and_the_body_of_log() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    let (rows, contents) = (block(&page, "rows"), block(&page, "contents"));
+    let row_of = |n: u64| rows["rows"].as_array().unwrap().iter().position(|row| row[0] == n).unwrap();
+    let content = |n: u64| &contents["messages"][row_of(n).to_string()];
+    let body = |n: u64| content(n)["body"].as_str().unwrap();
+    assert_eq!(content(19)["names"][0], "+ledger-v2", "{}", content(19));
+    assert!(content(20)["error"].as_str().unwrap().contains("ConnectTimeout"), "{}", content(20));
+    assert_eq!(content(20)["rules"][0][0], "nack", "{}", content(20));
+    for n in [19, 20] {
+        let log = run(&["log", GATEWAY, "--body", "--filter", &format!("#{n}")]).out;
+        let shown: String = body(n).lines().map(|line| format!("      {line}\n")).collect();
+        assert!(log.ends_with(&shown), "{shown}\n{log}");
+    }
+    assert_eq!(contents["command"][0], format!("xdscope log {GATEWAY} --body --filter '#"));
+}
+
+#[test]
+fn says_how_much_of_a_body_is_left_out() {
+    let names: String = (0..900).map(|at| format!(" cluster-{at}")).collect();
+    let page = page_of(format!("node a\nstream 1 ads\n> cds\n< cds v=1 n=a [{names}]\n"));
+    let contents = block(&page, "contents");
+    let push = &contents["messages"]["2"];
+    assert!(push["body"].as_str().unwrap().len() <= 8_000);
+    assert!(push["left_out"].as_str().unwrap().ends_with(" lines of the body"), "{}", push["left_out"]);
+    assert_eq!((push["names"].as_array().unwrap().len(), &push["more"]), (40, &"and 860 more".into()));
+}
+
+#[test]
+fn problems_show_the_refused_lines_and_link_to_the_card() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    let card = page.split_once("id=\"p1\"").unwrap().1.split_once("</article>").unwrap().0;
+    for text in [
+        "<dt>field</dt><dd>connect_timeout",
+        "connect_timeout: 5s",
+        "connect_timeout: 0s",
+        "href=\"#nack-20\"",
+    ] {
+        assert!(card.contains(text), "{text}: {card}");
+    }
+    assert!(!card.contains("lb_policy"), "equal lines stay in the card of the NACK: {card}");
+}
+
+#[test]
+fn refusals_that_are_over_are_folded() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    let nacks = section(&page, "nacks");
+    let card = |n: u64| nacks.split_once(&format!("id=\"nack-{n}\">")).unwrap().1;
+    assert!(card(20).starts_with("<h3>"), "{nacks}");
+    assert!(card(24).starts_with("<details><summary><h3>"), "{nacks}");
+}
+
+#[test]
+fn equal_graphs_share_a_figure() {
+    let client = |n: u64, node: &str| {
+        format!(
+            "node {node}\nstream {n} ads\n+{n}0s {n} > cds\n+{n}1s {n} < cds v=1 n=a [x]\n+{n}2s {n} > cds v=1 n=a\n"
+        )
+    };
+    let script = [client(1, "b"), client(2, "a"), client(3, "c").replace("[x]", "[y]")].concat();
+    let page = page_of(script);
+    let graphs = section(&page, "graphs");
+    assert!(graphs.contains("<figcaption>2 nodes: a, b</figcaption>"), "{graphs}");
+    assert!(
+        graphs.contains("<figcaption>c</figcaption>") && graphs.matches("<figure>").count() == 2,
+        "{graphs}"
+    );
+}
+
+/// The matrix counts the pushes of all streams of a client, as the chart of all pushes does.
+#[test]
+fn pushes_of_earlier_streams_count() {
+    let stream = |n: u64| {
+        format!(
+            "stream {n} ads\n+{n}0s {n} > cds\n+{n}1s {n} < cds v=1 n=a [x]\n+{n}2s {n} > cds v=1 n=a\n+{n}3s {n} close status=14 gone\n"
+        )
+    };
+    let script = format!("node a\n{}{}{}stream 4 ads\n+44s 4 > cds\n", stream(1), stream(2), stream(3));
+    let page = page_of(script);
+    assert!(
+        section(&page, "matrix").contains("<span class=\"number\">3</span>"),
+        "{}",
+        section(&page, "matrix")
+    );
+    assert!(section(&page, "activity").contains("pushes 3, "));
 }

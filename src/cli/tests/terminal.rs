@@ -64,7 +64,7 @@ fn escapes_control_characters_of_wire_text() {
             stdout_is_terminal: true,
             stderr_is_terminal: true,
             is_unanswered: false,
-            attached: Vec::new(),
+            copies: Vec::new(),
             env: Box::new(|name| (name == "NO_COLOR").then(|| "1".to_owned())),
             zone: TimeZone::UTC,
         };
@@ -124,7 +124,7 @@ fn ends_quietly_when_the_pipe_is_closed() {
             stdout_is_terminal: false,
             stderr_is_terminal: false,
             is_unanswered: false,
-            attached: Vec::new(),
+            copies: Vec::new(),
             env: Box::new(|_| None),
             zone: TimeZone::UTC,
         };

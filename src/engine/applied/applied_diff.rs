@@ -127,13 +127,13 @@ impl AppliedState {
     ///
     /// Returns `None` if the stream is closed, or if the dump lacks the client or the type.
     pub fn compare(&self, state: &StateFact, store: &Store) -> Option<AppliedDiff> {
-        let (at, client) = self.client(state.node.as_deref())?;
-        let is_closed = state.last_state.is_some();
-        if is_closed || !client.types.iter().any(|(url, _)| *url == state.type_url) {
+        let (at, client) = self.client(state.summary.node.as_deref())?;
+        let is_closed = state.summary.last_state.is_some();
+        if is_closed || !client.types.iter().any(|(url, _)| *url == state.summary.type_url) {
             return None;
         }
         let sent = self.streams.borrow_mut().sent(state, store);
-        let key = (state.stream, state.type_url.clone());
+        let key = (state.summary.stream, state.summary.type_url.clone());
         if let Some((_, known)) = self.found.borrow().get(&key).filter(|(mark, _)| *mark == sent.mark) {
             return Some(known.clone());
         }
@@ -152,17 +152,17 @@ impl AppliedState {
     ) -> AppliedDiff {
         let mut diff = AppliedDiff::default();
         let entry_of = |name: &Arc<str>| -> Option<&DumpEntry> {
-            let index = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
+            let index = self.by_name.get(at)?.get(&(state.summary.type_url.clone(), name.clone()))?;
             client.entries.get(*index)
         };
-        for fact in store.resources(state.stream, &state.type_url) {
+        for fact in store.resources(state.summary.stream, &state.summary.type_url) {
             if is_present(&fact) {
                 self.place(&fact, entry_of(&fact.name), sent, store, &mut diff);
             }
         }
-        if sent.first == state.stream {
+        if sent.first == state.summary.stream {
             let is_extra = |entry: &&DumpEntry| {
-                let is_active = entry.type_url == state.type_url && entry.active.is_some();
+                let is_active = entry.type_url == state.summary.type_url && entry.active.is_some();
                 is_active && !sent.streams_of.contains_key(&entry.name)
             };
             diff.extra.extend(client.entries.iter().filter(is_extra).map(|entry| entry.name.clone()));

@@ -34,18 +34,18 @@ impl ClientStreams {
     ///
     /// A stream without a node id is a client of its own.
     pub(super) fn sent(&mut self, state: &StateFact, store: &Store) -> Arc<SentResources> {
-        let Some(node) = &state.node else {
-            return SentResources::read(store, &[state.stream], &state.type_url).into();
+        let Some(node) = &state.summary.node else {
+            return SentResources::read(store, &[state.summary.stream], &state.summary.type_url).into();
         };
         self.refresh(store);
-        let own = [state.stream];
+        let own = [state.summary.stream];
         let streams = self.by_node.get(node).map_or(&own[..], Vec::as_slice);
-        let key = (node.clone(), state.type_url.clone());
-        let mark = mark(store, streams, &state.type_url);
+        let key = (node.clone(), state.summary.type_url.clone());
+        let mark = mark(store, streams, &state.summary.type_url);
         match self.sent.get(&key).filter(|sent| sent.mark == mark) {
             Some(sent) => sent.clone(),
             None => {
-                let sent = Arc::new(SentResources::read(store, streams, &state.type_url));
+                let sent = Arc::new(SentResources::read(store, streams, &state.summary.type_url));
                 self.sent.insert(key, sent.clone());
                 sent
             }

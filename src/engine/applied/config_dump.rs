@@ -13,6 +13,7 @@ use xdscope_wire::event::{ApiVersion, Kind};
 
 use super::dump::{DumpClient, DumpContent, DumpEntry};
 use super::reader::{DumpReader, DumpResource, text};
+use crate::admin::AdminFacts;
 
 /// A section of a config dump.
 struct Section {
@@ -94,7 +95,13 @@ pub(super) fn is_section(url: &str) -> bool {
 /// Reads the client of a config dump.
 pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
     let mut client = DumpClient::default();
+    let mut admin = AdminFacts::default();
+    let mut has_admin = false;
     for config in configs(dump) {
+        if admin.read_page(config) {
+            has_admin = true;
+            continue;
+        }
         let Some(url) = config["@type"].as_str() else { continue };
         let message = url.rsplit('/').next().unwrap_or_default();
         let message = message.split('.').skip_while(|part| !part.ends_with("ConfigDump")).collect::<Vec<_>>();
@@ -121,6 +128,7 @@ pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
     }
     client.merge();
     client.other_clusters = other_clusters(dump, &client);
+    client.admin = has_admin.then_some(admin);
     client
 }
 

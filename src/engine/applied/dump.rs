@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use xdscope_schema::EncodeError;
-use xdscope_wire::event::{Code, Kind, TypeUrl};
+use xdscope_wire::event::{Code, Kind, Time, TypeUrl};
+
+use crate::admin::AdminFacts;
 
 /// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,10 @@ pub enum DumpOrigin {
     ConfigDump,
     /// A `ClientStatusResponse`.
     Csds,
+    /// `/debug/syncz` of istiods: what each proxy has acknowledged.
+    Syncz,
+    /// `/config_dump` of ztunnel.
+    Ztunnel,
 }
 
 /// A dump of one client (config dump) or any number of clients (CSDS).
@@ -22,8 +28,34 @@ pub struct Dump {
     pub origin: DumpOrigin,
     /// The clients in the dump.
     pub clients: Vec<DumpClient>,
+    /// The times of the dump. `None`: unknown.
+    pub times: Option<DumpTimes>,
     /// Parts of the dump that were left out, in order. The ninth is [`DumpNotice::More`].
     pub notices: Vec<DumpNotice>,
+}
+
+/// Times of a dump, in nanoseconds of Unix time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DumpTimes {
+    /// The earliest time in the dump.
+    pub epoch: i128,
+    /// When the dump was made.
+    pub end: i128,
+}
+
+/// The state of a type of a client, as its server sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeStatus {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// Nonce of the newest response. `None`: nothing was sent.
+    pub sent: Option<Arc<str>>,
+    /// Nonce of the newest acknowledged response.
+    pub acked: Option<Arc<str>>,
+    /// When the newest response was sent, in nanoseconds of Unix time.
+    pub sent_at: Option<i128>,
+    /// The text of the last NACK, unless the client has acknowledged a response since.
+    pub error: Option<Arc<str>>,
 }
 
 /// A part of a dump that was left out.
@@ -35,6 +67,13 @@ pub enum DumpNotice {
     UnknownField(DumpedResource, EncodeError),
     /// A resource does not fit its type.
     InvalidResource(DumpedResource, EncodeError),
+    /// A pod could not be read.
+    UnreadPod {
+        /// Namespace and name of the pod.
+        pod: String,
+        /// The reason.
+        why: String,
+    },
     /// Further parts were left out, which are not listed.
     More,
 }
@@ -65,6 +104,10 @@ pub struct DumpClient {
     pub other_clusters: Option<Vec<String>>,
     /// The references of resources in use to resources that the client lacks.
     pub missing: Vec<MissingReference>,
+    /// The states of types that a server states. Empty in the dump of a client.
+    pub statuses: Vec<TypeStatus>,
+    /// Facts of the admin port of the client. `None` for dumps from files.
+    pub admin: Option<AdminFacts>,
 }
 
 /// A reference of a resource in use to a resource that the client of a dump lacks.
@@ -102,7 +145,7 @@ pub struct DumpEntry {
 }
 
 /// A version of a resource.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpContent {
     /// Version of the resource, if stated.
     pub version: Option<Arc<str>>,
@@ -111,7 +154,7 @@ pub struct DumpContent {
 }
 
 /// A rejection (`error_state`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DumpRefusal {
     /// The error message of the client.
     pub text: String,
@@ -129,6 +172,18 @@ pub struct DumpResourceError {
     pub text: String,
 }
 
+impl DumpTimes {
+    /// Returns a time of the dump on the clock of its session.
+    pub(super) fn since_epoch(self, at: i128) -> Time {
+        Time(u64::try_from(at.saturating_sub(self.epoch)).unwrap_or_default())
+    }
+
+    /// Returns the end of the session.
+    pub fn session_end(self) -> Time {
+        self.since_epoch(self.end)
+    }
+}
+
 impl DumpEntry {
     pub(super) fn new(type_url: TypeUrl, name: Arc<str>) -> DumpEntry {
         DumpEntry {
@@ -144,6 +199,11 @@ impl DumpEntry {
 }
 
 impl DumpClient {
+    /// Returns the entries of a type.
+    pub(super) fn entries_of(&self, type_url: &TypeUrl) -> Vec<&DumpEntry> {
+        self.entries.iter().filter(|entry| entry.type_url == *type_url).collect()
+    }
+
     /// Notes that the dump has this type, with the version of the type if there is one.
     pub(super) fn add_type(&mut self, type_url: TypeUrl, version: Option<Arc<str>>) {
         match self.types.iter_mut().find(|(known, _)| *known == type_url) {

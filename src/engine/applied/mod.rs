@@ -13,24 +13,30 @@ mod client_streams;
 mod config_dump;
 mod csds;
 mod dump;
+mod following;
 mod missing;
+mod pods;
 mod reader;
 mod session;
+mod syncz;
 #[cfg(test)]
 mod tests;
+mod ztunnel;
 
 use serde_json::Value;
 
 use xdscope_schema::bootstrap::fields::field;
 use xdscope_schema::{MessageFormat, Schema, read_json, without_values, yaml_error};
 
+use pods::PodDump;
 use reader::DumpReader;
 
 pub use applied_diff::{AppliedDiff, AppliedState};
 pub use dump::{
     Dump, DumpClient, DumpContent, DumpEntry, DumpNotice, DumpOrigin, DumpRefusal, DumpResourceError,
-    DumpedResource, MissingReference,
+    DumpTimes, DumpedResource, MissingReference, TypeStatus,
 };
+pub use following::DumpFollower;
 pub(crate) use session::{missing_references, other_clusters};
 
 /// A file that is not a dump.
@@ -50,6 +56,12 @@ const CSDS: &str = "envoy.service.status.v3.ClientStatusResponse";
 
 /// Detects the format of a dump by its fields. Returns `None` for other content.
 pub fn detect(value: &Value) -> Option<DumpOrigin> {
+    if syncz::proxies_of(value).is_some() {
+        return Some(DumpOrigin::Syncz);
+    }
+    if ztunnel::is_dump(value) {
+        return Some(DumpOrigin::Ztunnel);
+    }
     let fields = value.as_object()?;
     if let Some(Value::Array(configs)) = fields.get("configs") {
         let is_dump = |config: &Value| config["@type"].as_str().is_some_and(config_dump::is_section);
@@ -70,17 +82,52 @@ pub fn detect(value: &Value) -> Option<DumpOrigin> {
 /// Returns an error if the content is damaged or not a dump.
 pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpError> {
     let value = parse(name, content, schema)?;
-    let origin = detect(&value).ok_or(DumpError::NotADump)?;
     let mut reader = DumpReader { schema, notices: Vec::new() };
+    let Some(pods) = pods::dumps(&value) else {
+        let (origin, clients, times) = read_value(&value, &mut reader)?;
+        return Ok(Dump { origin, clients, times, notices: reader.notices });
+    };
+    let mut whole: Option<(DumpOrigin, Vec<DumpClient>, Option<DumpTimes>)> = None;
+    for PodDump { pod, dump } in pods {
+        match dump {
+            Err(why) => reader.note(pods::unread(pod, why)),
+            Ok(dump) => match read_value(dump, &mut reader) {
+                Err(error) => reader.note(pods::unread(pod, &error.to_string())),
+                Ok((origin, mut clients, times)) => {
+                    pods::name_clients(&mut clients, pod);
+                    let (_, all, known) = whole.get_or_insert((origin, Vec::new(), None));
+                    all.append(&mut clients);
+                    *known = pods::joined(*known, times);
+                }
+            },
+        }
+    }
+    let (origin, clients, times) = whole.ok_or(DumpError::NotADump)?;
+    Ok(Dump { origin, clients, times, notices: reader.notices })
+}
+
+/// Reads the clients of one dump, and the times of the dump.
+fn read_value(
+    value: &Value,
+    reader: &mut DumpReader<'_>,
+) -> Result<(DumpOrigin, Vec<DumpClient>, Option<DumpTimes>), DumpError> {
+    let origin = detect(value).ok_or(DumpError::NotADump)?;
+    let mut times = None;
     let clients = match origin {
         DumpOrigin::ConfigDump => {
-            let mut client = config_dump::client(&value, &mut reader);
-            client.missing = missing::in_dump(&value, &client, schema);
+            let mut client = config_dump::client(value, reader);
+            client.missing = missing::in_dump(value, &client, reader.schema);
             vec![client]
         }
-        DumpOrigin::Csds => csds::clients(&value, &mut reader),
+        DumpOrigin::Csds => csds::clients(value, reader),
+        DumpOrigin::Ztunnel => vec![ztunnel::client(value, reader)],
+        DumpOrigin::Syncz => {
+            let clients;
+            (clients, times) = syncz::clients(value, reader);
+            clients
+        }
     };
-    Ok(Dump { origin, clients, notices: reader.notices })
+    Ok((origin, clients, times))
 }
 
 /// Reads a dump as JSON, as binary protobuf or as YAML.

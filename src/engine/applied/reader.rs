@@ -56,7 +56,7 @@ pub(super) struct DumpReader<'a> {
 }
 
 impl DumpReader<'_> {
-    fn note(&mut self, notice: DumpNotice) {
+    pub(super) fn note(&mut self, notice: DumpNotice) {
         match self.notices.len() {
             n if n < MAX_NOTICES => self.notices.push(notice),
             MAX_NOTICES => self.notices.push(DumpNotice::More),

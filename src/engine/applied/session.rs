@@ -14,7 +14,10 @@ use xdscope_wire::discovery::encode::{RequestFields, ResourceFields, ResponseFie
 use xdscope_wire::event::{Code, Kind, Method, StreamId, Time, TypeUrl};
 use xdscope_wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
-use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, MissingReference};
+use super::dump::{
+    Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin, DumpRefusal, DumpTimes, MissingReference,
+    TypeStatus,
+};
 use super::reader::UNKNOWN;
 use crate::nack::StatedFaults;
 
@@ -26,41 +29,100 @@ impl Dump {
     pub fn frames(&self, name: &str, catalog: &mut Catalog) -> Vec<Frame> {
         let mut frames = Vec::new();
         for (client, id) in self.clients.iter().zip(1..) {
-            let mut session =
-                SessionWriter { stream: StreamId(id), catalog: &mut *catalog, out: &mut frames };
-            session.open(self.origin, name, client);
-            let node = client.node.clone().unwrap_or_default();
-            let mut node = Some(node.as_slice());
-            let mut types: Vec<_> = client.types.iter().collect();
-            if client.other_clusters.is_some() {
-                // The clusters are known before the routes that refer to them.
-                types.sort_by_key(|(type_url, _)| rank(type_url));
-            }
-            for (type_url, version) in types {
-                let entries: Vec<&DumpEntry> =
-                    client.entries.iter().filter(|entry| entry.type_url == *type_url).collect();
-                let version = version.as_deref().unwrap_or_default();
-                if !entries.is_empty() || !version.is_empty() {
-                    session.of_type(type_url, version, &entries, node.take());
-                }
-            }
+            let (stream, at) = (StreamId(id), Time::ZERO);
+            let mut session = SessionWriter { stream, at, catalog: &mut *catalog, out: &mut frames };
+            session.of_client(self.origin, name, client);
+            session.statuses(client, self.times);
         }
+        // The frames of all clients in order of time.
+        frames.sort_by_key(|frame| frame.at);
         frames
     }
 }
 
-struct SessionWriter<'a> {
-    stream: StreamId,
-    catalog: &'a mut Catalog,
-    out: &'a mut Vec<Frame>,
+pub(super) struct SessionWriter<'a> {
+    pub(super) stream: StreamId,
+    pub(super) at: Time,
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) out: &'a mut Vec<Frame>,
 }
 
 impl SessionWriter<'_> {
+    /// Adds the whole session of a client. `name` is the file name.
+    pub(super) fn of_client(&mut self, origin: DumpOrigin, name: &str, client: &DumpClient) {
+        self.open(origin, name, client);
+        let node = client.node.clone().unwrap_or_default();
+        let mut node = Some(node.as_slice());
+        let mut types: Vec<_> = client.types.iter().collect();
+        if client.other_clusters.is_some() {
+            // The clusters are known before the routes that refer to them.
+            types.sort_by_key(|(type_url, _)| rank(type_url));
+        }
+        for (type_url, version) in types {
+            let entries = client.entries_of(type_url);
+            let version = version.as_deref().unwrap_or_default();
+            if !entries.is_empty() || !version.is_empty() {
+                self.of_type(type_url, version, &entries, node.take());
+            }
+        }
+    }
+
+    /// Adds the messages that lead to what a server says about its client.
+    pub(super) fn statuses(&mut self, client: &DumpClient, times: Option<DumpTimes>) {
+        let mut node = client.node.as_deref();
+        let begun = self.at;
+        for status in &client.statuses {
+            let sent = status.sent_at.zip(times).map(|(sent, times)| times.since_epoch(sent));
+            self.at = begun;
+            self.status_of(status, None, node.take(), sent.unwrap_or(begun));
+        }
+    }
+
+    /// Adds the messages that lead from an earlier status of a type to a new one. `at` is the time
+    /// of the response.
+    pub(super) fn status_of(
+        &mut self,
+        new: &TypeStatus,
+        old: Option<&TypeStatus>,
+        node: Option<&[u8]>,
+        at: Time,
+    ) {
+        let url = new.type_url.as_str();
+        if old.is_none() {
+            self.request(RequestFields { node, type_url: url, names: vec!["*"], ..RequestFields::default() });
+        }
+        let Some(sent) = &new.sent else { return };
+        self.at = at;
+        let is_same = old.is_some_and(|old| old.sent == new.sent);
+        if !is_same {
+            if let Some(acked) = new.acked.as_deref().filter(|acked| old.is_none() && **acked != **sent) {
+                self.send(response(url, "", acked), []);
+                self.verdict(url, acked, None);
+            }
+            self.send(response(url, "", sent), []);
+        }
+        let is_told = |is_equal: fn(&TypeStatus, &TypeStatus) -> bool| {
+            is_same && old.is_some_and(|old| is_equal(old, new))
+        };
+        match &new.error {
+            Some(error) if !is_told(|old, new| old.error == new.error) => {
+                let status = self.status(UNKNOWN, error);
+                self.verdict(url, sent, Some(status));
+            }
+            None if new.acked == new.sent && !is_told(|old, new| old.acked == new.acked) => {
+                self.verdict(url, sent, None);
+            }
+            _ => {}
+        }
+    }
+
     /// Adds the opening of the stream, with what the dump says about its client.
     fn open(&mut self, origin: DumpOrigin, name: &str, client: &DumpClient) {
         let word = match origin {
             DumpOrigin::ConfigDump => "config dump",
             DumpOrigin::Csds => "CSDS",
+            DumpOrigin::Syncz => "syncz",
+            DumpOrigin::Ztunnel => "ztunnel",
         };
         let open = Open {
             method: Method::DUMP.into(),
@@ -77,33 +139,33 @@ impl SessionWriter<'_> {
         if !client.missing.is_empty() {
             open.metadata.push((Open::MISSING_REFERENCES.into(), to_metadata(&client.missing)));
         }
-        self.out.push(Frame {
-            at: Time::ZERO,
-            stream: self.stream,
-            what: FramePayload::Open(Box::new(open)),
-        });
+        if let Some(admin) = &client.admin {
+            open.metadata.push((Open::ADMIN.into(), admin.to_metadata()));
+        }
+        self.frame(FramePayload::Open(Box::new(open)));
     }
 
     /// Adds a message of the client or the server.
     fn say(&mut self, shape: MessageShape, bytes: &[u8]) {
         let message = Message::parse(shape, bytes, self.catalog);
-        self.out.push(Frame {
-            at: Time::ZERO,
-            stream: self.stream,
-            what: FramePayload::Message(message.into()),
-        });
+        self.frame(FramePayload::Message(message.into()));
+    }
+
+    pub(super) fn frame(&mut self, what: FramePayload) {
+        self.out.push(Frame { at: self.at, stream: self.stream, what });
     }
 
     /// Writes the resources of a type: a request, and responses with their verdicts.
-    fn of_type(&mut self, type_url: &TypeUrl, version: &str, entries: &[&DumpEntry], node: Option<&[u8]>) {
+    pub(super) fn of_type(
+        &mut self,
+        type_url: &TypeUrl,
+        version: &str,
+        entries: &[&DumpEntry],
+        node: Option<&[u8]>,
+    ) {
         let url = type_url.as_str();
-        let request = RequestFields {
-            node,
-            type_url: url,
-            names: entries.iter().map(|entry| &*entry.name).collect(),
-            ..RequestFields::default()
-        };
-        self.say(MessageShape::DeltaRequest, &request.encode(true));
+        let names = entries.iter().map(|entry| &*entry.name).collect();
+        self.request(RequestFields { node, type_url: url, names, ..RequestFields::default() });
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
         let active: Vec<_> = active.collect();
@@ -112,25 +174,11 @@ impl SessionWriter<'_> {
             self.push(url, version, "applied", &active);
             self.verdict(url, "applied", None);
         }
-        let errors = entries.iter().filter_map(|entry| Some((&*entry.name, entry.error.as_ref()?)));
-        let errors: Vec<_> =
-            errors.map(|(name, error)| (name, self.status(error.code, &error.text))).collect();
-        if !errors.is_empty() {
-            self.send(url, version, "errors", [], errors);
-            self.verdict(url, "errors", None);
-        }
+        self.errors(url, version, "errors", entries);
         for (at, (entry, refused)) in
             entries.iter().filter_map(|entry| Some((*entry, entry.refused.as_ref()?))).enumerate()
         {
-            let nonce = format!("refused-{}", at + 1);
-            let version = refused.content.version.as_deref().unwrap_or_default();
-            self.send(url, version, &nonce, [refused_resource(entry, &refused.content)], Vec::new());
-            let text = match states_name(&refused.text, &entry.name) {
-                true => refused.text.clone(),
-                false => format!("{}: {}", entry.name, refused.text),
-            };
-            let status = self.status(UNKNOWN, &text);
-            self.verdict(url, &nonce, Some(status));
+            self.refusal(url, &format!("refused-{}", at + 1), entry, refused);
         }
         let warming = entries.iter().filter_map(|entry| Some((*entry, entry.warming.as_ref()?)));
         let warming: Vec<_> = warming.collect();
@@ -139,24 +187,53 @@ impl SessionWriter<'_> {
         }
     }
 
-    fn push(&mut self, url: &str, version: &str, nonce: &str, active: &[(&DumpEntry, &DumpContent)]) {
-        let resources = active.iter().filter(|(_, content)| content.any.is_some());
-        let resources = resources.map(|(entry, content)| resource(entry, content));
-        self.send(url, version, nonce, resources, Vec::new());
+    pub(super) fn request(&mut self, request: RequestFields<'_>) {
+        self.say(MessageShape::DeltaRequest, &request.encode(true));
     }
 
-    fn send<'r>(
+    /// Adds an acknowledged response with the errors in place of resources, if there are any.
+    pub(super) fn errors(&mut self, url: &str, version: &str, nonce: &str, entries: &[&DumpEntry]) {
+        let errors = entries.iter().filter_map(|entry| Some((&*entry.name, entry.error.as_ref()?)));
+        let errors: Vec<_> =
+            errors.map(|(name, error)| (name, self.status(error.code, &error.text))).collect();
+        if !errors.is_empty() {
+            let fields = response(url, version, nonce);
+            self.send(ResponseFields { resource_errors: errors, ..fields }, []);
+            self.verdict(url, nonce, None);
+        }
+    }
+
+    /// Adds a response with a rejected resource, and its NACK.
+    pub(super) fn refusal(&mut self, url: &str, nonce: &str, entry: &DumpEntry, refused: &DumpRefusal) {
+        let version = refused.content.version.as_deref().unwrap_or_default();
+        self.send(response(url, version, nonce), [refused_resource(entry, &refused.content)]);
+        let text = match states_name(&refused.text, &entry.name) {
+            true => refused.text.clone(),
+            false => format!("{}: {}", entry.name, refused.text),
+        };
+        let status = self.status(UNKNOWN, &text);
+        self.verdict(url, nonce, Some(status));
+    }
+
+    pub(super) fn push(
         &mut self,
         url: &str,
         version: &str,
         nonce: &str,
-        resources: impl IntoIterator<Item = ResourceFields<'r>>,
-        resource_errors: Vec<(&str, ErrorDetail)>,
+        active: &[(&DumpEntry, &DumpContent)],
     ) {
-        let response =
-            ResponseFields { version, type_url: url, nonce, resource_errors, ..ResponseFields::default() };
+        let resources = active.iter().filter(|(_, content)| content.any.is_some());
+        let resources = resources.map(|(entry, content)| resource(entry, content));
+        self.send(response(url, version, nonce), resources);
+    }
+
+    pub(super) fn send<'r>(
+        &mut self,
+        fields: ResponseFields<'_>,
+        resources: impl IntoIterator<Item = ResourceFields<'r>>,
+    ) {
         let resources = resources.into_iter().map(|resource| resource.encode());
-        self.say(MessageShape::DeltaResponse, &response.encode(true, resources));
+        self.say(MessageShape::DeltaResponse, &fields.encode(true, resources));
     }
 
     fn status(&mut self, code: Code, text: &str) -> ErrorDetail {
@@ -165,15 +242,18 @@ impl SessionWriter<'_> {
     }
 
     /// Adds the ACK of a response, or the NACK with an error.
-    fn verdict(&mut self, url: &str, nonce: &str, error: Option<ErrorDetail>) {
-        let request = RequestFields {
+    pub(super) fn verdict(&mut self, url: &str, nonce: &str, error: Option<ErrorDetail>) {
+        self.request(RequestFields {
             type_url: url,
             response_nonce: nonce,
             error_detail: error.as_ref(),
             ..RequestFields::default()
-        };
-        self.say(MessageShape::DeltaRequest, &request.encode(true));
+        });
     }
+}
+
+pub(super) fn response<'a>(url: &'a str, version: &'a str, nonce: &'a str) -> ResponseFields<'a> {
+    ResponseFields { version, type_url: url, nonce, ..ResponseFields::default() }
 }
 
 /// Returns the names of the clusters that the client of a dump has besides the resources of the

@@ -39,7 +39,7 @@ fn store_of(dump: &Dump) -> Store {
 fn resources(store: &Store) -> Vec<(String, ResourceState, bool, Option<String>, Option<String>)> {
     let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
     let states = store.states();
-    let all = states.iter().flat_map(|state| store.resources(state.stream, &state.type_url));
+    let all = states.iter().flat_map(|state| store.resources(state.summary.stream, &state.summary.type_url));
     all.map(|fact| {
         (fact.name.to_string(), fact.state, fact.refused, text(&fact.version), text(&fact.acked_version))
     })
@@ -80,9 +80,9 @@ fn converts_config_dump_to_session() {
         ]
     );
     let states = store.states();
-    let clusters = states.iter().find(|state| state.type_url.as_str() == CLUSTER).unwrap();
-    assert_eq!((clusters.state, clusters.node.as_deref()), (TypeState::Nack, Some("edge-1")));
-    assert_eq!(&*clusters.nacks[0].message, "b: no");
+    let clusters = states.iter().find(|state| state.summary.type_url.as_str() == CLUSTER).unwrap();
+    assert_eq!((clusters.summary.state, clusters.summary.node.as_deref()), (TypeState::Nack, Some("edge-1")));
+    assert_eq!(&*clusters.verdicts.nacks[0].message, "b: no");
     let stream = &store.streams()[0];
     assert_eq!(stream.variant.map(|variant| variant.word()), Some("dump"));
 }
@@ -187,6 +187,34 @@ fn leaves_out_unknown_fields_with_a_notice() {
 }
 
 #[test]
+fn dumps_of_pods_are_one_dump() {
+    let clusters = |name: &str| {
+        section("ClustersConfigDump", json!({"dynamic_active_clusters": [{"cluster": cluster(name, "1s")}]}))
+    };
+    let node = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1"}}}));
+    let value = json!({"pods": [
+        {"pod": "shop/a", "dump": {"configs": [node, clusters("a")]}},
+        {"pod": "shop/b", "dump": {"configs": [clusters("b")]}},
+        {"pod": "shop/c", "error": "refused"},
+        {"pod": "shop/d", "dump": {"pods": []}},
+    ]});
+    let dump = read("dump.json", value.to_string().as_bytes(), &Schema::builtin()).unwrap();
+    let ids: Vec<Option<&str>> = dump.clients.iter().map(|client| client.id.as_deref()).collect();
+    assert_eq!(ids, [Some("edge-1"), Some("shop/b")]);
+    let unread: Vec<&str> = dump
+        .notices
+        .iter()
+        .map(|notice| match notice {
+            DumpNotice::UnreadPod { pod, .. } => pod.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(unread, ["shop/c", "shop/d"]);
+    let none = json!({"pods": [{"pod": "shop/c", "error": "refused"}]}).to_string();
+    assert_eq!(read("dump.json", none.as_bytes(), &Schema::builtin()).unwrap_err(), DumpError::NotADump);
+}
+
+#[test]
 fn reports_malformed_endpoints() {
     let malformed =
         json!({"@type": ENDPOINTS, "cluster_name": "c", "endpoints": ["x", {"lb_endpoints": [1]}]});
@@ -238,8 +266,11 @@ fn empty_sections_owe_nothing() {
     sections.push(section("ClustersConfigDump", json!({"version_info": "7", "static_clusters": []})));
     sections.push(section("ListenersConfigDump", json!({})));
     let store = store_of(&dump(&sections));
-    let states: Vec<_> =
-        store.states().iter().map(|state| (state.type_url.to_string(), state.state)).collect();
+    let states: Vec<_> = store
+        .states()
+        .iter()
+        .map(|state| (state.summary.type_url.to_string(), state.summary.state))
+        .collect();
     assert_eq!(states, [(CLUSTER.to_owned(), TypeState::Synced)]);
     let found = problems(&store, &[]);
     assert!(found.is_empty(), "{found:?}");
@@ -275,10 +306,10 @@ fn rejections_without_content_belong_to_their_resources() {
         ]
     );
     let state = &store.states()[0];
-    let messages: Vec<_> = state.nacks.iter().map(|nack| (&*nack.message, &*nack.version)).collect();
+    let messages: Vec<_> = state.verdicts.nacks.iter().map(|nack| (&*nack.message, &*nack.version)).collect();
     assert_eq!(messages, [("held: unsupported cluster type", "2"), ("never: unsupported cluster type", "2")]);
     // The content in use stays visible.
-    let held = store.resource(state.stream, &state.type_url, "held").unwrap();
+    let held = store.resource(state.summary.stream, &state.summary.type_url, "held").unwrap();
     let body = Schema::builtin().any_to_json(&store.catalog().bytes(held.content.unwrap()).unwrap());
     assert_eq!(body["name"], "held");
 }

@@ -130,7 +130,7 @@ impl FilterRow<'_> {
     fn type_url(&self) -> &TypeUrl {
         match self {
             FilterRow::Message(fact) => &fact.type_url,
-            FilterRow::State(fact) => &fact.type_url,
+            FilterRow::State(fact) => &fact.summary.type_url,
             FilterRow::View(view) => view.type_url(),
             FilterRow::Resource(fact) => &fact.type_url,
             FilterRow::Finding(fact) => &fact.type_url,
@@ -140,7 +140,7 @@ impl FilterRow<'_> {
     fn stream(&self) -> StreamId {
         match self {
             FilterRow::Message(fact) => fact.stream,
-            FilterRow::State(fact) => fact.stream,
+            FilterRow::State(fact) => fact.summary.stream,
             FilterRow::View(view) => view.stream(),
             FilterRow::Resource(fact) => fact.stream,
             FilterRow::Finding(fact) => fact.stream,
@@ -150,7 +150,7 @@ impl FilterRow<'_> {
     fn node(&self) -> Option<&Arc<str>> {
         match self {
             FilterRow::Message(fact) => fact.node.as_ref(),
-            FilterRow::State(fact) => fact.node.as_ref(),
+            FilterRow::State(fact) => fact.summary.node.as_ref(),
             FilterRow::View(view) => view.node(),
             FilterRow::Resource(fact) => fact.node.as_ref(),
             FilterRow::Finding(fact) => fact.node.as_ref(),
@@ -160,7 +160,7 @@ impl FilterRow<'_> {
     fn number(&self) -> Option<Seq> {
         match self {
             FilterRow::Message(fact) => fact.n,
-            FilterRow::State(fact) => fact.open_nack,
+            FilterRow::State(fact) => fact.summary.open_nack.map(|(n, _)| n),
             FilterRow::View(view) => view.open_nack(),
             FilterRow::Finding(fact) => fact.at,
             FilterRow::Resource(_) => None,
@@ -170,7 +170,7 @@ impl FilterRow<'_> {
     fn since(&self) -> Option<Time> {
         match self {
             FilterRow::Message(fact) => Some(fact.at),
-            FilterRow::State(fact) => Some(fact.since),
+            FilterRow::State(fact) => Some(fact.summary.since),
             FilterRow::View(view) => Some(view.since()),
             FilterRow::Finding(fact) => Some(fact.first),
             FilterRow::Resource(_) => None,
@@ -182,7 +182,7 @@ impl FilterRow<'_> {
             |ms: Option<(f64, f64)>| ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
         match self {
             FilterRow::Message(fact) => fact.latency,
-            FilterRow::State(fact) => median(fact.ack_ms),
+            FilterRow::State(fact) => median(fact.verdicts.ack_ms),
             FilterRow::View(view) => median(view.ack_ms()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
@@ -191,7 +191,7 @@ impl FilterRow<'_> {
     fn size(&self) -> u64 {
         match self {
             FilterRow::Message(fact) => fact.size,
-            FilterRow::State(fact) => fact.bytes,
+            FilterRow::State(fact) => fact.traffic.bytes,
             FilterRow::View(view) => view.bytes(),
             FilterRow::Resource(fact) => fact.size,
             FilterRow::Finding(_) => 0,
@@ -201,7 +201,7 @@ impl FilterRow<'_> {
     fn count(&self) -> Option<u64> {
         match self {
             FilterRow::Message(fact) => Some(fact.count),
-            FilterRow::State(fact) => Some(fact.resources),
+            FilterRow::State(fact) => Some(fact.summary.resources),
             FilterRow::View(view) => Some(view.resources()),
             FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
@@ -240,17 +240,24 @@ impl FilterRow<'_> {
             (FilterField::Err, FilterRow::Message(fact)) => {
                 fact.error.as_ref().is_some_and(|(_, text)| visit(text))
             }
-            (FilterField::State, FilterRow::State(fact)) => state_texts(fact.state, visit),
+            (FilterField::State, FilterRow::State(fact)) => state_texts(fact.summary.state, visit),
             (FilterField::Name, FilterRow::State(fact)) => {
-                [&fact.names, &fact.missing, &fact.absent].into_iter().any(|list| any(list, visit))
+                [&fact.subscription.names, &fact.subscription.missing, &fact.subscription.absent]
+                    .into_iter()
+                    .any(|list| any(list, visit))
             }
             (FilterField::Version, FilterRow::State(fact)) => {
-                [&fact.in_force, &fact.offered].into_iter().flatten().any(|text| visit(text))
+                [&fact.versions.in_force, &fact.versions.offered]
+                    .into_iter()
+                    .flatten()
+                    .any(|text| visit(text))
             }
             (FilterField::Nonce, FilterRow::State(fact)) => {
                 fact.nonce.iter().chain(&fact.pending).any(|text| visit(text))
             }
-            (FilterField::Err, FilterRow::State(fact)) => fact.nacks.iter().any(|nack| visit(&nack.message)),
+            (FilterField::Err, FilterRow::State(fact)) => {
+                fact.verdicts.nacks.iter().any(|nack| visit(&nack.message))
+            }
             (FilterField::State, FilterRow::View(view)) => state_texts(view.state(), visit),
             (FilterField::Name, FilterRow::View(view)) => view.any_name(visit),
             (FilterField::Version, FilterRow::View(view)) => view.any_version(visit),

@@ -28,7 +28,14 @@ impl fmt::Display for FilterTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FilterTime::Message(n) => write!(f, "#{}", n.0),
-            FilterTime::Offset(time) => write!(f, "+{}ns", time.as_nanos()),
+            FilterTime::Offset(time) => {
+                let nanos = time.as_nanos();
+                let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
+                // The largest unit of which the time has a whole number.
+                let whole = units.into_iter().find(|(_, size)| nanos.is_multiple_of(*size));
+                let (unit, size) = whole.unwrap_or(("ns", 1));
+                write!(f, "+{}{unit}", nanos / size)
+            }
             FilterTime::TimeOfDay(nanos) => {
                 let (secs, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
                 write!(f, "{:02}:{:02}:{:02}.{rest:09}", secs / 3600, secs / 60 % 60, secs % 60)

@@ -4,7 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::store::{MessageKind, Options, Origin, ResourceState, RowFact, TypeState, Wildcard};
+use crate::store::{
+    MessageKind, Options, Origin, ResourceState, RowFact, StateTraffic, StateVerdicts, StateVersions,
+    SubscriptionFact, SummaryFact, TypeState,
+};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, StreamId, Time, TypeUrl, Variant};
 use xdscope_wire::text::parse_duration;
@@ -49,8 +52,7 @@ fn nack() -> MessageFact {
 }
 
 fn state() -> StateFact {
-    StateFact {
-        is_settled_later: false,
+    let summary = SummaryFact {
         stream: StreamId(1),
         node: Some(Arc::from("edge-gw-1")),
         variant: Variant::Ads,
@@ -58,36 +60,35 @@ fn state() -> StateFact {
         state: TypeState::Miss,
         last_state: None,
         since: Time::from_secs_f64(100.0),
-        in_force: Some(Arc::from("41")),
-        in_force_since: None,
-        offered: Some(Arc::from("42")),
-        reported: None,
-        nonce: Some(Arc::from("a77c")),
-        pending: vec![],
-        wildcard: Wildcard::None,
-        names: arcs(&["ledger-v2"]),
-        named_resources: 0,
-        effective: None,
-        missing: arcs(&["ledger-v2"]),
-        owed_again: vec![],
-        errors: 0,
+        open_nacks: 1,
+        open_nack: None,
+        missing: 1,
         overdue: 0,
+        owed_again: 0,
+        errors: 0,
         malformed: 0,
-        absent: vec![],
+        names: 1,
         resources: 118,
-        newest_accepted: None,
         refused: 0,
         refused_unnamed: 0,
-        nacks: vec![],
-        standing_nacks: Vec::new(),
-        nack_count: 0,
-        open_nack: None,
-        open_nacks: 1,
-        ack_ms: Some((6.0, 9.0)),
-        pushes: 9,
-        bytes: 44_000,
-        bytes_same: 0,
-        last_push: None,
+        is_diverged: false,
+    };
+    StateFact {
+        summary,
+        versions: StateVersions {
+            in_force: Some(Arc::from("41")),
+            offered: Some(Arc::from("42")),
+            ..StateVersions::default()
+        },
+        nonce: Some(Arc::from("a77c")),
+        pending: vec![],
+        subscription: SubscriptionFact {
+            names: arcs(&["ledger-v2"]),
+            missing: arcs(&["ledger-v2"]),
+            ..SubscriptionFact::default()
+        },
+        verdicts: StateVerdicts { ack_ms: Some((6.0, 9.0)), ..StateVerdicts::default() },
+        traffic: StateTraffic { pushes: 9, bytes: 44_000, ..StateTraffic::default() },
         diverged: None,
     }
 }

@@ -145,7 +145,7 @@ fn unseen_kinds(store: &Store, streams: &[StreamId]) -> HashSet<Kind> {
         let has_lost = |kind: Kind| {
             let mut tracks = stream.tracks.iter().filter(|track| track.kind == Some(kind)).peekable();
             if tracks.peek().is_none() {
-                return stream.lost.is_some() && stream.is_aggregated();
+                return stream.losses.lost.is_some() && stream.is_aggregated();
             }
             tracks.any(|track| !track.knows_all_resources(is_delta))
         };

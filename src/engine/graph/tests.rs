@@ -86,6 +86,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         earlier: None,
         withheld: None,
         needs: vec![need],
+        other_waits: Vec::new(),
         is_dumped: false,
         caused_by: None,
     }

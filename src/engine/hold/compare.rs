@@ -9,7 +9,7 @@ use crate::diff::{Change, Options, compare};
 use crate::store::Store;
 use xdscope_schema::{FieldNames, Schema};
 use xdscope_wire::content::{Catalog, MemoryBodies};
-use xdscope_wire::event::{Kind, StreamId};
+use xdscope_wire::event::{Kind, StreamId, Time, TypeUrl};
 use xdscope_wire::{MessageBuilder, MessageShape};
 
 /// Resources of one message that are compared; the others are counted.
@@ -75,6 +75,38 @@ impl HeldContents {
         contents.removed.extend(response.removed.iter().map(|name| text(*name)));
         contents
     }
+}
+
+/// A response of the type that a held push refers to, which passed while the push was held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedResponse {
+    /// The type of the response: of the endpoints of held clusters, or of the routes of held
+    /// listeners.
+    pub type_url: TypeUrl,
+    /// The version of the response; may be empty.
+    pub version: Arc<str>,
+}
+
+/// Returns the newest response of the type that a held push refers to, if it passed since `since`.
+///
+/// A client that gets clusters after their endpoints asks for the endpoints again, and the clusters
+/// wait for the answer.
+pub fn passed_meanwhile(
+    store: &Store,
+    fact: &HeldFact,
+    stream: StreamId,
+    since: Time,
+) -> Option<PassedResponse> {
+    let (kind, api) = Kind::of_type_url(fact.type_url.as_str()).filter(|_| fact.is_push())?;
+    let referred = match kind {
+        Kind::Cds => Kind::Eds,
+        Kind::Lds => Kind::Rds,
+        _ => return None,
+    };
+    let type_url = referred.type_url(api)?;
+    let state = store.state(stream, &type_url)?;
+    let has_passed = state.traffic.last_push.is_some_and(|push| push.at >= since);
+    has_passed.then(|| PassedResponse { version: state.versions.offered.unwrap_or_default(), type_url })
 }
 
 /// Compares a push that is held with what its client has on a stream.

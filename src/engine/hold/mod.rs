@@ -15,7 +15,7 @@ use xdscope_wire::MessageShape;
 use xdscope_wire::event::{Dir, TypeUrl};
 
 pub use command::{HeldRow, HoldCommand, HoldStatus, parse_filter};
-pub use compare::{HeldDiff, HeldResource, compare_held, without_secrets};
+pub use compare::{HeldDiff, HeldResource, PassedResponse, compare_held, passed_meanwhile, without_secrets};
 
 /// The number of a held message in a run, shown as `h1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -195,6 +195,15 @@ impl<'a> RuleContext<'a> {
         unknown
     }
 
+    /// Whether the client has refused each of the clusters.
+    pub(super) fn has_refused_clusters(&self, names: &[Sym]) -> bool {
+        let tracks = self.tracks_of(Kind::Cds);
+        let is_refused = |name: &Sym| {
+            tracks.iter().any(|(_, track)| track.refused.contains(track.canonical(self.catalog(), *name)))
+        };
+        names.iter().all(is_refused)
+    }
+
     /// Returns the clusters of a refused response that the client does not have, although routes
     /// that it has accepted point to them.
     pub(super) fn refused_clusters_of_routes(&self, request: &RequestContext<'_>) -> Vec<Sym> {
@@ -326,7 +335,7 @@ impl<'a> RuleContext<'a> {
     fn arm_listeners(&mut self, response: &ResponseContext<'_>) {
         let track = response.track;
         if track.kind == Some(Kind::Cds) && track.traffic.pushes == 1 && self.is_aggregated() {
-            self.state.clusters_since = Some(self.at);
+            self.state.references.clusters_since = Some(self.at);
             self.arm(Alarm::Listeners, self.at.after(LISTENERS_LATE));
         }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::alarm::{Alarm, AlarmQueue, Due};
 use super::rule::Rule;
 use crate::lint::findings::finding::{Blame, FindingDraft, FindingOrigin, Findings, Restated};
-use crate::lint::memory::state::{SourceState, StreamState, TrackState, set_earlier};
+use crate::lint::memory::state::{SourceState, StreamState, set_earlier};
+use crate::lint::memory::track::TrackState;
 use crate::lint::rule::options::Options;
 use crate::session::{Consequence, Stream, Track};
 use crate::store::Store;
@@ -49,7 +50,7 @@ impl<'a> RuleContext<'a> {
 
     /// Whether every message of the stream was seen and decoded.
     pub(super) fn has_full_history(&self) -> bool {
-        self.stream.lost.is_none()
+        self.stream.losses.lost.is_none()
     }
 
     /// Whether every message of the stream since that one was seen and decoded.
@@ -59,12 +60,12 @@ impl<'a> RuleContext<'a> {
 
     /// Whether every message of the stream since that time was seen and decoded.
     pub(super) fn has_all_since_time(&self, time: Time) -> bool {
-        self.stream.lost.is_none_or(|(_, lost)| lost < time)
+        self.stream.losses.lost.is_none_or(|(_, lost)| lost < time)
     }
 
     /// Whether every message since the previous response of the type was seen and decoded.
     pub(super) fn has_all_since_response(&self) -> bool {
-        self.state.newest.as_ref().is_some_and(|before| self.has_all_since(before.seq))
+        self.state.responses.newest.as_ref().is_some_and(|before| self.has_all_since(before.seq))
     }
 
     pub(super) fn has_timestamps(&self) -> bool {
@@ -122,7 +123,7 @@ impl<'a> RuleContext<'a> {
     /// Returns the client features of the node. `None` while the node is unknown.
     pub(super) fn client_features(&self) -> Option<&'a [String]> {
         let stream: &'a Stream = self.stream;
-        stream.node.as_ref().map(|node| node.client_features.as_slice())
+        stream.peers.node.as_ref().map(|node| node.client_features.as_slice())
     }
 
     /// Returns the time of this frame minus a duration. `None` before the epoch of the source.
@@ -133,8 +134,8 @@ impl<'a> RuleContext<'a> {
     /// Whether the name or the wildcard was unsubscribed so recently that the server may not know.
     pub(super) fn was_just_unsubscribed(&self, name: Sym) -> bool {
         let is_recent = |at: &Time| !self.has_timestamps() || self.at.since(*at) <= self.options.timers.ack;
-        self.state.unsubscribed.get(&name).is_some_and(is_recent)
-            || self.state.wildcard_ended_at.as_ref().is_some_and(is_recent)
+        self.state.requests.unsubscribed.get(&name).is_some_and(is_recent)
+            || self.state.requests.wildcard_ended_at.as_ref().is_some_and(is_recent)
     }
 
     /// Sets a timer for the track, or for the stream if there is no track.
@@ -189,7 +190,7 @@ impl<'a> RuleContext<'a> {
         let origin = FindingOrigin {
             stream,
             track,
-            node: self.stream.node_id.clone(),
+            node: self.stream.peers.node_id.clone(),
             type_url: self.current_track().map(|track| track.type_url.clone()).unwrap_or_default(),
             at: self.at,
             seq: self.seq,
@@ -251,7 +252,7 @@ impl<'a> RuleContext<'a> {
         let origin = FindingOrigin {
             stream: first,
             track: None,
-            node: self.stream.node_id.clone(),
+            node: self.stream.peers.node_id.clone(),
             type_url: TypeUrl::default(),
             at: self.at,
             seq: None,

@@ -226,6 +226,7 @@ impl Lint {
                     check(ctx);
                 }
                 ctx.end_lasting_of_stream();
+                ctx.end_gaps_of_query();
             }),
             (SessionEvent::Passed(_) | SessionEvent::Unchanged, _) => {
                 let dir = if let SessionEvent::Passed(dir) = outcome.what { dir } else { Dir::Resp };
@@ -260,7 +261,7 @@ impl Lint {
                     ctx.settle_traffic_gaps(track);
                 }
                 SessionEvent::Response(outcome) => {
-                    let clean = &mut ctx.state.clean_list;
+                    let clean = &mut ctx.state.responses.clean_list;
                     let mut scan = ResponseScan::new(ctx.store.catalog(), track, message, clean);
                     if !ctx.stream.has_ttl() {
                         scan.unread_ttl = std::mem::take(&mut scan.ttl);
@@ -293,7 +294,7 @@ impl Lint {
         let kind = track.and_then(|track| track.kind);
         let changes = request.first || !request.added.is_empty() || !request.removed.is_empty();
         // Resources may warm since the stream before.
-        let goes_on = request.first && position.stream.reconnect_of.is_some();
+        let goes_on = request.first && position.stream.chain.reconnect_of.is_some();
         if !changes || !(goes_on || is_needed(kind) || can_warm(kind)) {
             return;
         }

@@ -10,11 +10,14 @@ pub(super) mod references;
 pub(super) mod state;
 pub(super) mod structured_contents;
 pub(super) mod targets;
+pub(super) mod track;
 use super::driver::Lint;
 use crate::lint::findings::finding::Findings;
 use crate::session::{DroppedStreams, Shared, mark_key};
 use crate::store::Store;
-use state::{SentResponse, SourceState, StreamState, TrackState};
+use state::{SourceState, StreamState};
+use track::SentResponse;
+use track::TrackState;
 use xdscope_wire::content::UsedContent;
 
 /// Estimated memory of the state of a stream.
@@ -125,43 +128,47 @@ impl SentResponse {
 impl TrackState {
     /// Estimates the memory of the state, in bytes, without lists and contents.
     fn memory(&self) -> usize {
-        let names = self.unsubscribed.len()
-            + self.left_out.len()
-            + self.added_by_stale_requests.len()
-            + self.ttl_versions.len()
-            + self.reported_deadlines.len()
-            + self.reported_warming.len()
-            + self.reported_unrequested.len()
-            + self.aliases.len()
-            + self.unreferenced.len()
-            + self.spellings.len();
-        let sent = self.pending.len() + self.rejected.len();
+        let TrackState { responses, requests, ttl, references, .. } = self;
+        let names = requests.unsubscribed.len()
+            + requests.added_by_stale_requests.len()
+            + requests.spellings.len()
+            + responses.left_out.len()
+            + ttl.ttl_versions.len()
+            + ttl.reported_deadlines.len()
+            + references.reported_warming.len()
+            + references.reported_unrequested.len()
+            + references.aliases.len()
+            + references.unreferenced.len();
+        let sent = responses.pending.len() + responses.rejected.len();
         size_of::<TrackState>()
             + names * NAME_BYTES
             + sent * size_of::<SentResponse>()
-            + self.targets.len() * TARGET_BYTES
+            + references.targets.len() * TARGET_BYTES
     }
 
     fn mark(&self, used: &mut UsedContent) {
-        for response in self.pending.iter().chain(&self.rejected).chain(&self.newest) {
+        let TrackState { responses, requests, ttl, references, open_findings, .. } = self;
+        for response in responses.pending.iter().chain(&responses.rejected).chain(&responses.newest) {
             response.mark(used);
         }
-        if let Some(list) = &self.clean_list {
+        if let Some(list) = &responses.clean_list {
             used.list(list);
         }
-        self.left_out.values().for_each(|blob| used.blob(*blob));
-        used.names(self.ttl_versions.values());
-        let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
-        let by_name = by_name.chain(self.reported_warming.keys()).chain(self.reported_unrequested.keys());
-        let requested = self.added_by_stale_requests.iter();
-        let missing = self.missing_from_ack.iter().flat_map(|(_, _, names)| names);
-        let routes = self.unaccepted_routes.iter().flat_map(|(_, names)| names);
-        let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
-        let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
-        let targets = self.targets.iter().map(|target| &target.resource);
-        let findings = self.constraint_findings.iter().map(|finding| &finding.name);
-        let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        for name in all.chain(targets).chain(findings).chain(routes) {
+        responses.left_out.values().for_each(|blob| used.blob(*blob));
+        used.names(ttl.ttl_versions.values());
+        let sent =
+            responses.left_out.keys().chain(ttl.ttl_versions.keys()).chain(ttl.reported_deadlines.keys());
+        let missing = requests.missing_from_ack.iter().flat_map(|(_, _, names)| names);
+        let requested = requests.unsubscribed.keys().chain(&requests.added_by_stale_requests);
+        let requested = requested.chain(&requests.spellings).chain(missing);
+        let routes = references.unaccepted_routes.iter().flat_map(|(_, names)| names);
+        let aliases = references.aliases.iter().flat_map(|(alias, name)| [alias, name]);
+        let targets = references.targets.iter().map(|target| &target.resource);
+        let reported = references.reported_warming.keys().chain(references.reported_unrequested.keys());
+        let referred =
+            routes.chain(aliases).chain(targets).chain(reported).chain(references.unreferenced.keys());
+        let findings = open_findings.constraint_findings.iter().map(|finding| &finding.name);
+        for name in sent.chain(requested).chain(referred).chain(findings) {
             mark_key(used, *name);
         }
     }

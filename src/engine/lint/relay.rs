@@ -26,7 +26,8 @@ impl<'a> RuleContext<'a> {
     /// The newest open streams of other clients to the same server.
     pub(super) fn sibling_streams(&self) -> impl Iterator<Item = &'a Stream> {
         let (own, store) = (self.stream, self.store);
-        let is_sibling = move |other: &&Stream| other.id != own.id && other.node_id != own.node_id;
+        let is_sibling =
+            move |other: &&Stream| other.id != own.id && other.peers.node_id != own.peers.node_id;
         let server = own.open.server.as_deref().into_iter();
         server.flat_map(|server| store.engine().open_to_server(server)).filter(is_sibling)
     }

@@ -25,7 +25,7 @@ pub(super) fn requested_names<'a>(
     let added: SymSet = request.outcome.added.iter().copied().collect();
     let is_new = |name: &Sym| {
         let first = catalog.first_spelling(*name);
-        added.contains(&first) || (first != *name && !ctx.state.spellings.contains(name))
+        added.contains(&first) || (first != *name && !ctx.state.requests.spellings.contains(name))
     };
     let names: Vec<Sym> = request.names().filter(is_new).collect();
     structured_names(ctx, &names)
@@ -36,7 +36,8 @@ pub(super) fn is_given(ctx: &RuleContext<'_>, kind: Option<Kind>, name: Sym) -> 
     let graphs = &ctx.source_state.graphs;
     let is_used = |kind: Kind| graphs.is_used(ctx.catalog(), &ctx.client(), (kind, name)) == Some(true);
     let canonical = Name::parse(ctx.text(name)).map(|name| name.canonical());
-    let is_target = |canonical: String| ctx.state.targets.iter().any(|target| target.name == canonical);
+    let is_target =
+        |canonical: String| ctx.state.references.targets.iter().any(|target| target.name == canonical);
     kind.is_some_and(is_used) || canonical.is_some_and(is_target)
 }
 

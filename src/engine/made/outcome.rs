@@ -53,7 +53,7 @@ impl Outcome {
             ResourceState::Waiting => Outcome::Pending,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => {
                 let is_unanswered = fact.is_unanswered || fact.is_removal_unanswered;
-                match state.last_state.unwrap_or(state.state) {
+                match state.summary.last_state.unwrap_or(state.summary.state) {
                     TypeState::Stale if is_unanswered => Outcome::Unanswered,
                     _ if is_unanswered || warming.is_some_and(|fact| !fact.is_used_without) => {
                         Outcome::Pending

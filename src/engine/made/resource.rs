@@ -73,7 +73,7 @@ pub fn visit_made(
     let mut by_name: HashMap<(TypeUrl, Arc<str>), Vec<Owner>> = HashMap::new();
     let mut without_content = Vec::new();
     for state in states {
-        for fact in store.resources(state.stream, &state.type_url) {
+        for fact in store.resources(state.summary.stream, &state.summary.type_url) {
             let in_force = fact.in_force.as_ref().and_then(|known| known.content);
             if fact.content.is_none() && in_force.is_none() {
                 without_content.push((fact, state));

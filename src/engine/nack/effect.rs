@@ -92,7 +92,7 @@ pub(super) fn in_use_of(store: &Store, stream: StreamId, type_url: &TypeUrl, nam
         None => InUse::Nothing,
     };
     // A SotW client states the version that it uses.
-    let stated = || store.state(stream, type_url)?.in_force.filter(|version| !version.is_empty());
+    let stated = || store.state(stream, type_url)?.versions.in_force.filter(|version| !version.is_empty());
     match in_use {
         InUse::Unknown => stated().map_or(InUse::Unknown, InUse::Earlier),
         in_use => in_use,
@@ -126,7 +126,7 @@ fn of_unnamed(
     is_partial: bool,
 ) -> Option<NackEffect> {
     let state = store.state(stream, type_url)?;
-    let is_of_type = !state.variant.is_delta() && state.open_nack.is_some();
+    let is_of_type = !state.summary.variant.is_delta() && state.summary.open_nack.is_some();
     match store.refused_by(stream, type_url, last.n) {
         Some(refused) if !is_of_type => {
             let in_use = match refused.in_force {
@@ -149,8 +149,8 @@ fn of_type(
     last: &NackFact,
     is_partial: bool,
 ) -> Option<NackEffect> {
-    let state = store.state(stream, type_url).filter(|state| !state.variant.is_delta())?;
-    let in_use = match state.in_force.as_ref().filter(|version| !version.is_empty()) {
+    let state = store.state(stream, type_url).filter(|state| !state.summary.variant.is_delta())?;
+    let in_use = match state.versions.in_force.as_ref().filter(|version| !version.is_empty()) {
         _ if state.is_mended(last) => InUse::Later,
         _ if store.is_expired(stream, type_url) => InUse::Nothing,
         Some(version) => InUse::Earlier(version.clone()),

@@ -104,30 +104,30 @@ fn is_continued_by(earlier: &NackGroup, group: &NackGroup, store: &Store) -> boo
 
 /// Groups the NACKs of a type: repeats of one refusal belong together.
 fn groups_of_type(store: &Store, state: &StateFact) -> Vec<NackGroup> {
-    let newest = state.nacks.last().map(|nack| nack.n);
-    let (stream, url) = (state.stream, &state.type_url);
-    let is_delta = state.variant.is_delta();
-    let refuses_type = !is_delta && state.open_nack.is_some();
-    let is_refusing = state.open_nack.is_some() || !state.standing_nacks.is_empty();
+    let newest = state.verdicts.nacks.last().map(|nack| nack.n);
+    let (stream, url) = (state.summary.stream, &state.summary.type_url);
+    let is_delta = state.summary.variant.is_delta();
+    let refuses_type = !is_delta && state.summary.open_nack.is_some();
+    let is_refusing = state.summary.open_nack.is_some() || !state.verdicts.standing_nacks.is_empty();
     let refused = match is_refusing && !refuses_type {
         true => store.refused_by_nack(stream, url),
         false => HashMap::new(),
     };
     let mut groups = Vec::new();
-    for run in state.nacks.chunk_by(NackFact::is_repeat_of) {
+    for run in state.verdicts.nacks.chunk_by(NackFact::is_repeat_of) {
         let Some(last) = run.last() else { continue };
         let is_open = state.is_refusing(run, Some(last.n) == newest);
         let is_mended = state.is_mended(last) && (!is_delta || store.has_accepted_later(stream, url, last));
         groups.push(NackGroup {
             stream,
-            node: state.node.clone(),
+            node: state.summary.node.clone(),
             type_url: url.clone(),
-            in_force: state.in_force.clone(),
+            in_force: state.versions.in_force.clone(),
             kept: if is_delta { Some(store.kept_versions(stream, url, last)) } else { None },
             refused: if is_open { refused.get(&last.n).cloned() } else { None },
             is_open,
             is_mended,
-            is_settled_later: state.is_settled_later,
+            is_settled_later: state.verdicts.is_settled_later,
             nacks: run.to_vec(),
             faults: store.stated_nack_faults(&last.message, last.refused),
         });

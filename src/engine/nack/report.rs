@@ -201,7 +201,7 @@ fn recovery(
 ) -> Option<Recovery> {
     let last = nacks.last()?;
     let state = store.state(stream, type_url)?;
-    let is_newest = state.nacks.last().map(|nack| nack.n) == Some(last.n);
+    let is_newest = state.verdicts.nacks.last().map(|nack| nack.n) == Some(last.n);
     if state.is_refusing(nacks, is_newest) {
         return None;
     }

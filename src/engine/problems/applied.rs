@@ -53,14 +53,14 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         refused: diff.refused_accepted.len() as u64,
         reason: refused().map(|(_, reason)| reason).find(|reason| !reason.is_empty()).cloned(),
     };
-    let accepted = state.in_force_since;
-    let since = accepted.map_or(state.since, |(_, at)| at);
+    let accepted = state.versions.in_force_since;
+    let since = accepted.map_or(state.summary.since, |(_, at)| at);
     let (kind, judged) = (ProblemKind::NotApplied, (Urgency::Warning, Blame::Client));
     Some(ProblemFact {
-        node: state.node.clone(),
-        type_url: state.type_url.clone(),
-        at: state.newest_accepted,
-        messages: state.newest_accepted.into_iter().chain(accepted.map(|(n, _)| n)).collect(),
-        ..ProblemFact::new(kind, judged, since, state.stream, Problem::NotApplied(unapplied))
+        node: state.summary.node.clone(),
+        type_url: state.summary.type_url.clone(),
+        at: state.verdicts.newest_accepted,
+        messages: state.verdicts.newest_accepted.into_iter().chain(accepted.map(|(n, _)| n)).collect(),
+        ..ProblemFact::new(kind, judged, since, state.summary.stream, Problem::NotApplied(unapplied))
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::lint::Blame;
-use crate::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
+use crate::store::{FailingStream, OwedAtEnd, Store, StreamFailure};
 use xdscope_wire::event::StreamId;
 
 use super::cause::blame_xdscope;
@@ -66,10 +66,7 @@ pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<P
 
 /// Returns the problem of an answer that was owed when a stream ended.
 fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
-    let blame = match owed.debt {
-        Debt::Verdict { .. } => Blame::Client,
-        Debt::Resources { .. } | Debt::Warming(_) => Blame::Server,
-    };
+    let blame = Blame::of_side(Some(owed.debt.side()));
     ProblemFact {
         node: owed.node.clone(),
         type_url: owed.type_url.clone(),

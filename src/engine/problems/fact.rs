@@ -344,7 +344,7 @@ pub struct StrayAnswer {
 }
 
 /// The newest NACK of a type, and the NACKs before it since the last ACK.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RefusedPush {
     /// Version of the refused response, or of the first resource in it that the NACK names.
     pub version: PushedVersion,
@@ -379,6 +379,8 @@ pub struct RefusedPush {
     pub unused: usize,
     /// The listeners, or other resources, that refer to the refused extension configuration.
     pub users: Vec<Arc<str>>,
+    /// The rule that the server broke with the refused response, unless the NACK names a field.
+    pub broken: Option<Box<Finding>>,
 }
 
 /// Resources that stay refused after a later response was accepted.

@@ -70,6 +70,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
                         problem.findings.push(index);
                         note_stray(store, problem, finding);
                         note_broken(problem, finding);
+                        note_breach(problem, finding);
                     }
                 }
                 None => rest.push(index),
@@ -194,6 +195,19 @@ fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
             let is_cause = is_about_all && finding.severity == Severity::Error;
             problem.blame = if is_cause { finding.blame } else { Blame::Both };
         }
+    }
+}
+
+/// Records the rule that the server has broken with a response that the client refuses.
+fn note_breach(problem: &mut ProblemFact, finding: &Finding) {
+    let is_breach = finding.severity == Severity::Error && finding.blame == Blame::Server && !finding.guess;
+    let is_told = problem.states_field() || !finding.at.is_some_and(|at| problem.messages.contains(&at));
+    if let Problem::Refused(refused) = &mut problem.problem
+        && is_breach
+        && !is_told
+        && refused.broken.is_none()
+    {
+        refused.broken = Some(Box::new(finding.clone()));
     }
 }
 

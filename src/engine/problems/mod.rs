@@ -56,7 +56,7 @@ pub fn problems_with_applied(
 /// Returns the problems of some streams and types of a source like [`problems_with_applied`].
 ///
 /// The type of a problem of a whole stream is empty. A problem of several nodes is about the
-/// selected ones.
+/// selected ones. Streams that fail are one problem, which any of them selects.
 pub fn problems_of(
     store: &Store,
     findings: &[Finding],
@@ -80,10 +80,23 @@ pub fn problems_of(
     for problem in &mut out {
         problem.is_dump = store.engine().stream(problem.stream).is_some_and(Stream::is_dump);
     }
-    out.retain(|problem| is_selected(problem.stream, &problem.type_url));
+    out.retain(|problem| streams(store, problem).any(|stream| is_selected(stream, &problem.type_url)));
     nodes::merge(store, findings, &mut out);
     out.sort_by_key(rank);
     out
+}
+
+/// Returns the stream of a problem and, of streams that fail, those before it, the newest first.
+fn streams(store: &Store, problem: &ProblemFact) -> impl Iterator<Item = StreamId> {
+    let first = match &problem.problem {
+        Problem::Failing(failing) => failing.first_stream,
+        _ => problem.stream,
+    };
+    let before = move |stream: &StreamId| match *stream == first {
+        true => None,
+        false => store.engine().stream(*stream)?.chain.reconnect_of,
+    };
+    std::iter::successors(Some(problem.stream), before)
 }
 
 /// Records what tells the clients of problems apart, and marks problems that a client has on

@@ -1,18 +1,147 @@
-//! Refusals that several nodes state for one cause, as one problem.
+//! Refusals that several nodes state for one cause, streams of several nodes that fail for one
+//! cause, and answers that are missing in the same way on several nodes, as one problem.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crate::lint::{Blame, Finding};
-use crate::nack::without_random_words;
+use crate::nack::{NackFault, without_random_words};
 use crate::session::{PushedVersion, Refusal, Track};
-use crate::store::{RefusedBy, Store};
-use xdscope_wire::event::{Seq, TypeUrl};
+use crate::store::{Debt, FailingStream, RefusedBy, Store, StreamFailure};
+use xdscope_wire::event::{Seq, Side, TypeUrl};
 
-use super::fact::{Problem, ProblemFact, ProblemPlace, RefusedPush};
+use super::fact::{Problem, ProblemFact, ProblemPlace, RefusedPush, RefusedResources};
 use super::states::sorted;
 use super::{MAX_EVIDENCE, findings};
+
+/// The cause that problems of several nodes have in common.
+#[derive(PartialEq, Eq, Hash)]
+enum SharedCause {
+    Refusal(Box<RefusalCause>),
+    Failure(FailureCause),
+    Missing(Box<MissingCause>),
+}
+
+impl SharedCause {
+    /// Returns the cause of a problem. `None` for other problems, and without a node.
+    fn find(store: &Store, fact: &ProblemFact) -> Option<SharedCause> {
+        match &fact.problem {
+            Problem::Failing(failing) => FailureCause::find(fact, failing).map(SharedCause::Failure),
+            Problem::Refused(_) | Problem::StillRefused(_) => {
+                RefusalCause::find(store, fact).map(|cause| SharedCause::Refusal(Box::new(cause)))
+            }
+            _ => MissingCause::find(store, fact).map(|cause| SharedCause::Missing(Box::new(cause))),
+        }
+    }
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct FailureCause {
+    is_lost: bool,
+    is_polling: bool,
+    is_graceful: bool,
+    is_given_up: bool,
+    has_come_back: bool,
+    server: Option<String>,
+    by: Option<&'static str>,
+    code: Option<i32>,
+    reset: Option<u32>,
+    /// The words of the end, without those that a peer makes up for each stream.
+    reason: String,
+    caused_by: Option<Arc<str>>,
+}
+
+impl FailureCause {
+    /// Returns the cause for which the server refuses or loses the streams of a node. `None` for
+    /// other failures.
+    fn find(fact: &ProblemFact, failing: &FailingStream) -> Option<FailureCause> {
+        failing.node.as_ref()?;
+        let end = &failing.end;
+        let is_lost = match failing.failure {
+            StreamFailure::Lost => true,
+            StreamFailure::Rejected => false,
+            StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left => return None,
+        };
+        let words = end.message.as_deref().or(end.note.as_deref()).unwrap_or_default();
+        failing.causes.is_empty().then(|| FailureCause {
+            is_lost,
+            is_polling: failing.is_polling,
+            is_graceful: failing.is_graceful,
+            is_given_up: failing.is_given_up,
+            has_come_back: failing.has_come_back,
+            server: failing.server.clone(),
+            by: end.by.map(Side::word),
+            code: end.code.map(|code| code.0),
+            reset: end.reset,
+            reason: without_random_words(words.trim()).into_owned(),
+            caused_by: fact.diverged.as_ref().map(|facts| facts.by.clone()),
+        })
+    }
+}
+
+/// An answer that is overdue, or was owed when the stream closed.
+#[derive(PartialEq, Eq, Hash)]
+struct MissingCause {
+    kind: &'static str,
+    type_url: TypeUrl,
+    server: Option<String>,
+    blame: Blame,
+    caused_by: Option<Arc<str>>,
+    /// The resources that the server owes: the first names, and the number of others.
+    names: (Vec<Arc<str>>, usize),
+    /// The response that the client owes an answer to.
+    version: Option<String>,
+    /// Circumstances that the sentence about the problem names.
+    has_older: bool,
+    is_removal: bool,
+    is_resend: bool,
+    has_gap: bool,
+    is_guess: bool,
+}
+
+impl MissingCause {
+    /// Returns the cause of a missing answer. `None` for other problems, for answers that are
+    /// still in time, and for those with circumstances of one node alone.
+    fn find(store: &Store, fact: &ProblemFact) -> Option<MissingCause> {
+        fact.node.as_ref().filter(|_| fact.is_wrong() && !fact.is_dump)?;
+        let cause = MissingCause {
+            kind: fact.kind.word(),
+            type_url: fact.type_url.clone(),
+            server: store.engine().stream(fact.stream)?.open.server.clone(),
+            blame: fact.blame,
+            caused_by: fact.diverged.as_ref().map(|facts| facts.by.clone()),
+            names: (Vec::new(), 0),
+            version: None,
+            has_older: false,
+            is_removal: false,
+            is_resend: false,
+            has_gap: false,
+            is_guess: fact.is_guess(),
+        };
+        Some(match &fact.problem {
+            Problem::Owed(owed) if owed.broken.is_empty() && owed.unreadable.is_none() => MissingCause {
+                names: (owed.names.clone(), owed.more),
+                has_older: owed.has_older,
+                is_removal: owed.is_removal,
+                is_resend: owed.is_resend,
+                has_gap: owed.has_gap,
+                ..cause
+            },
+            Problem::Unanswered { version, stray: None, .. } => {
+                MissingCause { version: Some(version.to_string()), ..cause }
+            }
+            Problem::OwedAtEnd(owed) => match &owed.debt {
+                Debt::Verdict { version, .. } => MissingCause { version: Some(version.to_string()), ..cause },
+                Debt::Resources { names, more, .. } => {
+                    MissingCause { names: (names.clone(), *more), ..cause }
+                }
+                Debt::Warming(_) => return None,
+            },
+            _ => return None,
+        })
+    }
+}
 
 #[derive(PartialEq, Eq, Hash)]
 struct RefusalCause {
@@ -47,10 +176,7 @@ impl RefusalCause {
             kind: fact.kind.word(),
             type_url: fact.type_url.clone(),
             server: stream.open.server.clone(),
-            reason: match fact.quote() {
-                Some(text) => without_random_words(text.trim()).into_owned(),
-                None => version,
-            },
+            reason: reason(fact).unwrap_or(version),
             resources: stream.find(&fact.type_url).map_or(0, |track| resources_hash(track, nack)),
             still_refused,
             blame: fact.blame,
@@ -59,6 +185,23 @@ impl RefusalCause {
             is_guess: fact.is_guess(),
         })
     }
+}
+
+/// Returns the faults that a client states, in one order, or else its words, without those that
+/// Envoy makes up for each process.
+fn reason(fact: &ProblemFact) -> Option<String> {
+    let text = fact.quote()?;
+    let faults = match &fact.problem {
+        Problem::Refused(RefusedPush { faults, .. })
+        | Problem::StillRefused(RefusedResources { faults, .. }) => faults,
+        _ => return None,
+    };
+    if faults.more > 0 || faults.listed.iter().any(|fault| fault.name.is_none()) {
+        return Some(without_random_words(text.trim()).into_owned());
+    }
+    let mut faults: Vec<String> = faults.listed.iter().map(NackFault::to_string).collect();
+    faults.sort_unstable();
+    Some(faults.join("; "))
 }
 
 /// Returns a hash of the resources that a NACK names, or of all that it refuses if it names none.
@@ -76,12 +219,12 @@ fn resources_hash(track: &Track, nack: Seq) -> u64 {
     })
 }
 
-/// Merges the refusals of one cause on several nodes into the problem of the node that refused
-/// first.
+/// Merges the refusals, the failures, and the missing answers of one cause on several nodes into
+/// the problem of the first node.
 pub(super) fn merge(store: &Store, all: &[Finding], problems: &mut Vec<ProblemFact>) {
-    let mut by_cause: HashMap<RefusalCause, Vec<usize>> = HashMap::new();
+    let mut by_cause: HashMap<SharedCause, Vec<usize>> = HashMap::new();
     for (at, problem) in problems.iter().enumerate() {
-        if let Some(cause) = RefusalCause::find(store, problem) {
+        if let Some(cause) = SharedCause::find(store, problem) {
             by_cause.entry(cause).or_default().push(at);
         }
     }
@@ -102,14 +245,14 @@ pub(super) fn merge(store: &Store, all: &[Finding], problems: &mut Vec<ProblemFa
     problems.extend(left.into_iter().flatten());
 }
 
-/// Adds the refusal of another node to a problem.
+/// Adds the problem of another node.
 fn add(lead: &mut ProblemFact, other: ProblemFact) {
     lead.others.push(ProblemPlace { stream: other.stream, node: other.node, mark: other.mark });
     lead.streams += other.streams;
     lead.count += other.count;
     let newest = other.last.unwrap_or(other.since);
     lead.last = Some(lead.last.map_or(newest, |last| last.max(newest)));
-    // The nodes refuse one after the other.
+    // The nodes follow one after the other.
     lead.period = None;
     let room = MAX_EVIDENCE.saturating_sub(lead.messages.len());
     lead.messages.extend(other.messages.into_iter().take(room));
@@ -123,6 +266,23 @@ fn add(lead: &mut ProblemFact, other: ProblemFact) {
             add_refused(own, refused);
         }
         (Problem::StillRefused(own), Problem::StillRefused(refused)) => own.open += refused.open,
+        (Problem::Failing(own), Problem::Failing(failing)) => {
+            own.count += failing.count;
+            own.rejected += failing.rejected;
+            own.first = own.first.min(failing.first);
+            own.last = own.last.max(failing.last);
+            (own.period, own.back_off) = (None, None);
+            // They are those of one node.
+            own.last_request = None;
+            own.owed.clear();
+        }
+        (Problem::Owed(own), Problem::Owed(owed)) => {
+            (own.requests, own.newest_request, own.earlier) = (None, None, None);
+            own.is_first &= owed.is_first;
+            if own.needed_by != owed.needed_by {
+                own.needed_by = None;
+            }
+        }
         _ => {}
     }
 }

@@ -93,7 +93,7 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
 /// Returns the problem of an answer to a wildcard that the server owes.
 fn owed_wildcard(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let wildcard = track.wildcard_owed()?;
-    let unreadable = stream.unreadable.filter(|seq| *seq > wildcard.message);
+    let unreadable = stream.losses.unreadable.filter(|seq| *seq > wildcard.message);
     let owed = OwedResources {
         names: Vec::new(),
         more: 0,
@@ -127,7 +127,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         |name: &Sym| track.owes_newer_version(*name, track.sent.get(store.catalog(), *name).as_ref());
     let has_older = names.first().is_some_and(is_older);
     let newest = names.iter().filter_map(|name| track.waiting.get(*name)).map(|request| request.first).max();
-    let unreadable = stream.unreadable.filter(|seq| *seq > first.first);
+    let unreadable = stream.losses.unreadable.filter(|seq| *seq > first.first);
     let is_resend = |name: &Sym| track.waiting.get(*name).is_some_and(|request| request.is_resend);
     let owed = OwedResources {
         earlier: first.earlier,
@@ -315,7 +315,7 @@ pub(super) fn fact(stream: &Stream, track: &Track, start: Start, problem: Proble
     };
     let kind = ProblemKind::State(start.state);
     ProblemFact {
-        node: stream.node_id.clone(),
+        node: stream.peers.node_id.clone(),
         type_url: track.type_url.clone(),
         at: Some(start.n),
         messages: vec![start.n],

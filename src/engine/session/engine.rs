@@ -231,7 +231,8 @@ impl Engine {
                     };
                     self.failures.closed(index, stream, limits);
                     self.index.close(index, stream);
-                    if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(&session))
+                    if let Some(session) =
+                        stream.chain.session.and_then(|session| self.sessions.get_mut(&session))
                     {
                         session.ended.insert(index);
                     }
@@ -263,7 +264,9 @@ impl Engine {
 
     /// Adds a stream to the session of its client, once the client is known.
     fn join(&mut self, index: usize) {
-        let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
+        let Some(stream) = self.streams.get(index).filter(|stream| stream.chain.session.is_none()) else {
+            return;
+        };
         let next = &mut self.next_session;
         let client = StreamKey::from_stream(stream);
         let session = *self.by_client.entry(client.clone()).or_insert_with(|| {
@@ -272,7 +275,7 @@ impl Engine {
         });
         self.by_any_server.entry(client.of_any_server()).or_default().insert(session);
         let members = &mut self.sessions.entry(session).or_default().all;
-        if let Some(node) = &stream.node_id {
+        if let Some(node) = &stream.peers.node_id {
             let is_open =
                 |other: usize| self.streams.get(other).is_some_and(|stream| stream.closed.is_none());
             self.siblings.entry(node.clone()).or_default().add(index, stream.is_aggregated(), is_open);
@@ -280,15 +283,15 @@ impl Engine {
         let place = members.partition_point(|other| *other < index);
         members.insert(place, index);
         if let Some(stream) = self.streams.get_mut(index) {
-            stream.session = Some(session);
+            stream.chain.session = Some(session);
         }
         let Some(stream) = self.streams.get(index) else { return };
         let Some(before) = self.ended_before(stream).next() else { return };
-        let (id, first, reconnects) = (before.id, before.first, before.reconnects);
+        let (id, first, reconnects) = (before.id, before.chain.first, before.chain.reconnects);
         if let Some(stream) = self.streams.get_mut(index) {
-            stream.reconnect_of = Some(id);
-            stream.first = first;
-            stream.reconnects = reconnects + 1;
+            stream.chain.reconnect_of = Some(id);
+            stream.chain.first = first;
+            stream.chain.reconnects = reconnects + 1;
         }
     }
 
@@ -347,7 +350,7 @@ impl Engine {
         let (Some(track), Some(stream)) = (outcome.track, self.streams.get(index)) else { return };
         let is_new = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let has_ttl = stream.has_ttl();
-        let node = if message.error_detail().is_some() { stream.node.clone() } else { None };
+        let node = if message.error_detail().is_some() { stream.peers.node.clone() } else { None };
         let plane_before = self.plane_before(index, message);
         let prior = match dir {
             Dir::Req if is_new => self.take_prior(catalog, index, &type_url, message, at),
@@ -473,8 +476,8 @@ impl Engine {
         let dir = message.dir();
         stream.count(dir, 1, message.size, at);
         stream.adopt(message.shape);
-        if dir == Dir::Resp && !stream.has_response {
-            stream.has_response = true;
+        if dir == Dir::Resp && !stream.traffic.has_response {
+            stream.traffic.has_response = true;
             self.failures.answered(index, stream);
         }
         if dir == Dir::Resp && stream.variant() == Some(Variant::Rest) {
@@ -482,16 +485,16 @@ impl Engine {
         }
         let is_decoded = !matches!(message.body, MessageBody::Undecodable { .. });
         if dir == Dir::Resp && !(is_decoded && stream.states_type(message)) {
-            stream.unreadable = Some(seq);
+            stream.losses.unreadable = Some(seq);
         }
         if dir == Dir::Req {
-            stream.requests += 1;
-            stream.first_request.get_or_insert(seq);
-            stream.last_request = Some(seq);
+            stream.traffic.requests += 1;
+            stream.traffic.first_request.get_or_insert(seq);
+            stream.traffic.last_request = Some(seq);
             if let Some(node) = message.node() {
-                stream.node_from.get_or_insert(seq);
+                stream.peers.node_from.get_or_insert(seq);
                 node_before = stream.note_node(node);
-                if stream.node.is_none() {
+                if stream.peers.node.is_none() {
                     stream.bind(node);
                     self.index.update(index, stream);
                 }

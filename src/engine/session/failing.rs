@@ -51,7 +51,7 @@ impl StreamKey {
     /// Returns the key by the node, or by the host while the node is unknown.
     pub(crate) fn from_stream(stream: &Stream) -> StreamKey {
         let (mut node, mut host) = (None, None);
-        match &stream.node {
+        match &stream.peers.node {
             Some(known) if !known.id.is_empty() => node = Some((known.id.clone(), known.cluster.clone())),
             _ => host = stream.host().map(str::to_owned),
         }
@@ -196,7 +196,7 @@ pub(crate) struct StreamEnds {
     pub(crate) answered: Option<usize>,
     /// Index of the newest closed stream with requests, unless a later stream was answered.
     pub(crate) unreplaced: Option<usize>,
-    /// Whether that stream was a query, after whose answer nothing is owed.
+    /// Whether that stream was a query of a tool, which owes no verdicts.
     pub(crate) is_query: bool,
     /// Index of the newest stream that the client ended while it owed an answer to a response.
     pub(crate) hung_up: Option<usize>,
@@ -248,7 +248,7 @@ impl StreamEnds {
         let is_failure = match kind {
             EndKind::Error => !is_orderly,
             EndKind::Graceful => !is_served,
-            EndKind::Clean => !is_served && end.by == Some(Side::Client) && stream.requests > 0,
+            EndKind::Clean => !is_served && end.by == Some(Side::Client) && stream.traffic.requests > 0,
         };
         if !is_failure || is_hidden_by(self.run.as_ref().map(|run| &run.made_by), closed) {
             return;
@@ -285,7 +285,7 @@ impl StreamEnds {
     /// response.
     fn abort(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
         let &ClosedStream { stream, at, end, .. } = closed;
-        let cut = stream.not_kept.cut_response();
+        let cut = stream.losses.not_kept.cut_response();
         if !is_ended_by_client(end) || !(stream.owes_verdict() || cut.is_some()) {
             if is_served {
                 (self.aborts, self.cut_responses) = (None, CutResponses::default());
@@ -303,7 +303,8 @@ impl StreamEnds {
     fn leave(&mut self, index: usize, closed: &ClosedStream<'_>, is_served: bool) {
         let &ClosedStream { stream, at, end, limits, .. } = closed;
         let age = at.since(stream.opened);
-        let is_cut = stream.owes_verdict() || stream.is_owed() || stream.not_kept.cut_response().is_some();
+        let is_cut =
+            stream.owes_verdict() || stream.is_owed() || stream.losses.not_kept.cut_response().is_some();
         let is_left = is_served
             && stream.is_grpc()
             && limits.timed
@@ -334,7 +335,7 @@ impl StreamEnds {
     /// (docs/protocol.md#e-19). And the stream has outlived those that failed, or the time limit
     /// for an answer has ended.
     pub(crate) fn is_settled(&self, stream: &Stream, now: Time, limits: Limits) -> bool {
-        if stream.requests == 0 || (stream.is_owed() && !stream.has_kept()) {
+        if stream.traffic.requests == 0 || (stream.is_owed() && !stream.has_kept()) {
             return false;
         }
         let outlived = self.run.as_ref().map(|run| run.series.outlived_at());
@@ -377,7 +378,7 @@ impl StreamEnds {
         cuts.count += 1;
         cuts.last = at;
         cuts.newest = index;
-        let idle = at.since(stream.last_message.unwrap_or(stream.opened));
+        let idle = at.since(stream.traffic.last_message.unwrap_or(stream.opened));
         count_cause(&mut cuts.causes, end);
         let may_be_planned = kind == EndKind::Graceful || is_bare(end);
         let is_closed = end.by == Some(Side::Server) && end.status.is_none() && is_bare(end);
@@ -521,7 +522,7 @@ impl Failures {
             return;
         }
         self.by_client.entry(StreamKey::from_stream(stream)).or_default().answer(index);
-        if stream.node.is_some() {
+        if stream.peers.node.is_some() {
             self.by_client.remove(&StreamKey::anonymous(stream));
         }
     }
@@ -529,8 +530,8 @@ impl Failures {
     /// Notes that a stream is about to end: a server whose response xdscope has withheld has
     /// answered, and does not reject the stream.
     pub(crate) fn ending(&mut self, index: usize, stream: &mut Stream, end: &End) {
-        if end.by == Some(Side::Server) && !stream.has_response && stream.has_withheld_response() {
-            stream.has_response = true;
+        if end.by == Some(Side::Server) && !stream.traffic.has_response && stream.has_withheld_response() {
+            stream.traffic.has_response = true;
             self.answered(index, stream);
         }
     }
@@ -548,7 +549,7 @@ impl Failures {
         if !is_counted(stream) {
             return;
         }
-        if stream.has_response {
+        if stream.traffic.has_response {
             // The node may have become known after the first response.
             let known = [StreamKey::from_stream(stream), StreamKey::anonymous(stream)];
             let key = known.iter().find(|key| self.by_client.get(key).is_some_and(|ends| ends.healthy > 0));
@@ -577,8 +578,8 @@ impl Failures {
 
     /// Notes the response to a poll: the server can be reached, however old the stream is.
     pub(crate) fn polled(&mut self, index: usize, stream: &mut Stream) {
-        if !stream.has_response {
-            stream.has_response = true;
+        if !stream.traffic.has_response {
+            stream.traffic.has_response = true;
             self.answered(index, stream);
         }
         if !self.attempts.is_empty() {

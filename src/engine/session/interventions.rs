@@ -90,7 +90,7 @@ impl Stream {
                 matches!(facts.interference, Dropped | Bounced) || facts.interference.postpones();
             is_changed || is_withheld && end.by != Some(Side::Server)
         };
-        if self.has_response {
+        if self.traffic.has_response {
             return None;
         }
         self.interventions.iter().rev().find(is_cause)

@@ -51,7 +51,7 @@ pub use content::semantics::{ResourceSemantics, SchemaSemantics, content_faults}
 pub(crate) use engine::Engine;
 pub(crate) use engine::memory::DroppedStreams;
 pub(crate) use events::{EventEntry, TtlRecord};
-pub(crate) use failing::end_kind::is_too_many_pings;
+pub(crate) use failing::end_kind::{is_ended_by_client, is_too_many_pings};
 pub(crate) use failing::end_series::{AGE_TOLERANCE, EndSeries, is_keepalive_timeout};
 pub(crate) use failing::{
     AttemptKey, Cuts, FailedAttempts, FailureRun, MIN_PLANNED_AGE, StreamEnds, StreamKey, is_counted,

@@ -15,6 +15,7 @@ use xdscope_wire::event::{
 use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
+use super::condition::Limits;
 use super::outcome::{GapFact, RequestOutcome, SessionEvent};
 use super::shared::Shared;
 use super::track::Track;
@@ -44,18 +45,6 @@ pub struct Stream {
     pub(crate) opened: Time,
     /// The method, if the stream is of xDS.
     pub(crate) method: Option<Method>,
-    /// The node of the first request that has one (docs/protocol.md#e-05).
-    pub(crate) node: Option<Arc<NodeInfo>>,
-    pub(crate) node_id: Option<Arc<str>>,
-    /// The node of the newest request that has one.
-    newest_node: Option<Arc<NodeInfo>>,
-    pub(crate) control_plane: Option<Arc<str>>,
-    /// The first control planes of the stream, with their first responses.
-    pub(crate) planes: Vec<PlaneFact>,
-    /// Changes of the control plane.
-    pub(crate) plane_changes: u64,
-    /// The request that stated the node.
-    pub(crate) node_from: Option<Seq>,
     /// When and how the stream ended.
     pub(crate) closed: Option<(Time, End)>,
     /// The types of the stream, in order of their first messages.
@@ -64,6 +53,34 @@ pub struct Stream {
     by_type: HashMap<TypeUrl, usize>,
     /// Indices of the tracks of known kinds, at most two of each: v3 and v2.
     known_tracks: Vec<usize>,
+    /// Interventions of xdscope in messages of the stream, in order.
+    pub(crate) interventions: Vec<Arc<InterventionFacts>>,
+    pub(crate) peers: StreamPeers,
+    pub(crate) chain: StreamChain,
+    pub(crate) traffic: StreamTraffic,
+    pub(crate) losses: StreamLosses,
+}
+
+/// Client and control plane of a stream, as they call themselves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamPeers {
+    /// The node of the first request that has one (docs/protocol.md#e-05).
+    pub(crate) node: Option<Arc<NodeInfo>>,
+    pub(crate) node_id: Option<Arc<str>>,
+    /// The node of the newest request that has one.
+    pub(super) newest_node: Option<Arc<NodeInfo>>,
+    /// The request that stated the node.
+    pub(crate) node_from: Option<Seq>,
+    pub(crate) control_plane: Option<Arc<str>>,
+    /// The first control planes of the stream, with their first responses.
+    pub(crate) planes: Vec<PlaneFact>,
+    /// Changes of the control plane.
+    pub(crate) plane_changes: u64,
+}
+
+/// The place of a stream among those of its client.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamChain {
     /// Index of the session in the engine, once the client is known.
     pub(crate) session: Option<usize>,
     /// The previous stream of the session.
@@ -73,12 +90,27 @@ pub struct Stream {
     pub(crate) first: StreamId,
     /// Number of reconnects since the first stream.
     pub(crate) reconnects: usize,
+}
+
+/// Messages of a stream: numbers, bytes and times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamTraffic {
     pub(crate) messages: u64,
     pub(crate) requests: u64,
     /// Bytes of the client, and of the server.
     pub(crate) bytes: [u64; 2],
-    /// Interventions of xdscope in messages of the stream, in order.
-    pub(crate) interventions: Vec<Arc<InterventionFacts>>,
+    pub(crate) first_request: Option<Seq>,
+    pub(crate) last_request: Option<Seq>,
+    /// Whether the server has sent a response.
+    pub(crate) has_response: bool,
+    pub(crate) last_message: Option<Time>,
+    /// PINGs of the client, and of the server.
+    pub(crate) pings: [Pings; 2],
+}
+
+/// Messages of a stream that are missing or cannot be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamLosses {
     /// Messages lost in the copy.
     pub(crate) gaps: u64,
     /// Whether a part of the copy was lost, with or without a whole message.
@@ -92,13 +124,6 @@ pub struct Stream {
     /// The newest message before the last loss of messages, and the time of the loss. A message
     /// that cannot be decoded is lost.
     pub(crate) lost: Option<(Seq, Time)>,
-    pub(crate) first_request: Option<Seq>,
-    pub(crate) last_request: Option<Seq>,
-    /// Whether the server has sent a response.
-    pub(crate) has_response: bool,
-    pub(crate) last_message: Option<Time>,
-    /// PINGs of the client, and of the server.
-    pub(crate) pings: [Pings; 2],
 }
 
 impl Stream {
@@ -107,36 +132,15 @@ impl Stream {
             id,
             method: Method::of_path(&open.method),
             opened: at,
-            node: None,
-            node_id: None,
-            newest_node: None,
-            control_plane: None,
-            planes: Vec::new(),
-            plane_changes: 0,
-            node_from: None,
             closed: None,
             tracks: Vec::new(),
             by_type: HashMap::new(),
             known_tracks: Vec::new(),
-            session: None,
-            reconnect_of: None,
-            first: id,
-            reconnects: 0,
-            messages: 0,
-            requests: 0,
-            bytes: [0; 2],
             interventions: Vec::new(),
-            gaps: 0,
-            has_gaps: false,
-            not_kept: NotKept::default(),
-            undecodable: 0,
-            unreadable: None,
-            lost: None,
-            first_request: None,
-            last_request: None,
-            has_response: false,
-            last_message: None,
-            pings: Default::default(),
+            peers: StreamPeers::default(),
+            chain: StreamChain { session: None, reconnect_of: None, first: id, reconnects: 0 },
+            traffic: StreamTraffic::default(),
+            losses: StreamLosses::default(),
             open,
         };
         if let Some(hint) = stream.open.node_hint.take() {
@@ -149,33 +153,33 @@ impl Stream {
     /// Sets the node, if it is not set: servers may read the first one only
     /// (docs/protocol.md#e-06).
     pub(crate) fn bind(&mut self, node: &Arc<NodeInfo>) {
-        if self.node.is_none() {
-            self.node_id = Some(Arc::from(node.id.as_str())).filter(|id: &Arc<str>| !id.is_empty());
-            self.node = Some(node.clone());
+        if self.peers.node.is_none() {
+            self.peers.node_id = Some(Arc::from(node.id.as_str())).filter(|id: &Arc<str>| !id.is_empty());
+            self.peers.node = Some(node.clone());
         }
     }
 
     /// Records the node of a request, and returns the one before, if it has another encoding.
     pub(super) fn note_node(&mut self, node: &Arc<NodeInfo>) -> Option<Arc<NodeInfo>> {
-        let before = self.newest_node.replace(node.clone()).or_else(|| self.node.clone());
+        let before = self.peers.newest_node.replace(node.clone()).or_else(|| self.peers.node.clone());
         before.filter(|before| before.blob.is_none() || before.blob != node.blob)
     }
 
     /// The contents of the nodes.
     pub(super) fn node_blobs(&self) -> impl Iterator<Item = BlobId> {
-        self.node.iter().chain(&self.newest_node).filter_map(|node| node.blob)
+        self.peers.node.iter().chain(&self.peers.newest_node).filter_map(|node| node.blob)
     }
 
     /// Records the control plane of a response, and returns the one before, if it was another.
     pub(crate) fn note_plane(&mut self, plane: PlaneFact) -> Option<Arc<str>> {
-        if self.control_plane.as_ref() == Some(&plane.identifier) {
+        if self.peers.control_plane.as_ref() == Some(&plane.identifier) {
             return None;
         }
-        let before = self.control_plane.replace(plane.identifier.clone());
-        if self.planes.len() < MAX_PLANES {
-            self.planes.push(plane);
+        let before = self.peers.control_plane.replace(plane.identifier.clone());
+        if self.peers.planes.len() < MAX_PLANES {
+            self.peers.planes.push(plane);
         }
-        self.plane_changes += u64::from(before.is_some());
+        self.peers.plane_changes += u64::from(before.is_some());
         before
     }
 
@@ -200,7 +204,7 @@ impl Stream {
 
     /// Whether the server has sent a response, or may have sent one before the recording.
     pub(crate) fn is_answered(&self) -> bool {
-        self.has_response || self.open.partial
+        self.traffic.has_response || self.open.partial
     }
 
     /// Whether it is known what the client uses of a type: it had nothing before the first message
@@ -215,6 +219,12 @@ impl Stream {
     /// Whether the server owes a resource that the client requests.
     pub(crate) fn is_owed(&self) -> bool {
         self.tracks_shown().any(Track::is_owed)
+    }
+
+    /// Whether the server has owed an answer for too long at a time.
+    pub(crate) fn is_overdue(&self, at: Time, limits: Limits) -> bool {
+        let mut owed = self.tracks_shown().filter(|track| track.is_owed()).filter_map(Track::answer_owed);
+        owed.any(|condition| limits.is_late(condition.since, at))
     }
 
     /// Whether the client continues with resources of an earlier stream that the server need not
@@ -275,7 +285,7 @@ impl Stream {
 
     /// Counts a message that cannot be decoded. Returns whether its type is known: that of a file.
     pub(crate) fn count_undecodable(&mut self, seq: Seq, at: Time) -> bool {
-        self.undecodable += 1;
+        self.losses.undecodable += 1;
         let is_file = self.variant() == Some(Variant::File);
         if !is_file {
             self.lose_messages(seq, at);
@@ -359,7 +369,7 @@ impl Stream {
         if let Some(index) = self.position(type_url) {
             return index;
         }
-        let mut track = Track::new(type_url.clone(), self.lost.is_some(), at);
+        let mut track = Track::new(type_url.clone(), self.losses.lost.is_some(), at);
         track.polled = self.variant() == Some(Variant::Rest);
         if self.variant() == Some(Variant::File) {
             // The client subscribes to everything in the file (docs/protocol.md#c-01).
@@ -420,68 +430,68 @@ impl Stream {
 
     /// Counts messages of one direction and their bytes.
     pub(crate) fn count(&mut self, dir: Dir, messages: u64, bytes: u64, at: Time) {
-        self.messages = self.messages.saturating_add(messages);
-        if let Some(sum) = self.bytes.get_mut(dir as usize) {
+        self.traffic.messages = self.traffic.messages.saturating_add(messages);
+        if let Some(sum) = self.traffic.bytes.get_mut(dir as usize) {
             *sum = sum.saturating_add(bytes);
         }
-        self.last_message = Some(at);
+        self.traffic.last_message = Some(at);
     }
 
     /// Records that messages after `seq` are missing, of types that are unknown.
     pub(crate) fn lose_messages(&mut self, seq: Seq, at: Time) {
-        self.lost = Some((seq, at));
+        self.losses.lost = Some((seq, at));
         self.tracks.iter_mut().for_each(|track| track.lose_messages());
     }
 
     /// Records a gap. Returns its effect.
     pub(crate) fn miss(&mut self, gap: GapFact, seq: Seq, at: Time) -> SessionEvent {
         let NotKeptPart { cause, messages, bytes } = gap.part;
-        self.not_kept.add(cause, messages, bytes);
+        self.losses.not_kept.add(cause, messages, bytes);
         if !cause.lacks_messages() {
             return SessionEvent::Counted;
         }
-        self.gaps = self.gaps.saturating_add(messages);
-        self.has_gaps = true;
+        self.losses.gaps = self.losses.gaps.saturating_add(messages);
+        self.losses.has_gaps = true;
         self.lose_messages(seq, at);
         SessionEvent::Gap(gap)
     }
 
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(crate) fn client(&self) -> Arc<str> {
-        self.node_id.clone().unwrap_or_else(|| Arc::from(format!("#{}", self.id.0)))
+        self.peers.node_id.clone().unwrap_or_else(|| Arc::from(format!("#{}", self.id.0)))
     }
 
     /// Returns the implementation of the client, if its node names a known one.
     pub(crate) fn client_kind(&self) -> Option<ClientKind> {
-        ClientKind::of_user_agent(&self.node.as_ref()?.user_agent)
+        ClientKind::of_user_agent(&self.peers.node.as_ref()?.user_agent)
     }
 
     /// Whether the client is that of xdscope, which may watch a part of what others need.
     pub(crate) fn is_of_xdscope(&self) -> bool {
         const USER_AGENT: &str = "xdscope";
-        self.node.as_ref().is_some_and(|node| node.user_agent.contains(USER_AGENT))
+        self.peers.node.as_ref().is_some_and(|node| node.user_agent.contains(USER_AGENT))
     }
 
     /// Returns the number of messages that were lost: at least one if anything was.
     pub(crate) fn lost_messages(&self) -> u64 {
-        self.gaps.max(u64::from(self.has_gaps))
+        self.losses.gaps.max(u64::from(self.losses.has_gaps))
     }
 
     /// Whether no message since that one is missing.
     pub(crate) fn has_all_since(&self, seq: Seq) -> bool {
-        self.lost.is_none_or(|(lost, _)| lost < seq)
+        self.losses.lost.is_none_or(|(lost, _)| lost < seq)
     }
 
     /// Records a PING (docs/protocol.md#i-12).
     pub(crate) fn ping(&mut self, dir: Dir, at: Time) {
-        if let Some(pings) = self.pings.get_mut(dir as usize) {
+        if let Some(pings) = self.traffic.pings.get_mut(dir as usize) {
             pings.note(at);
         }
     }
 
     /// Returns the keepalive of the connection, the slower one if both sides have one.
     pub(crate) fn keepalive(&self) -> Option<Keepalive> {
-        let sides = [Side::Client, Side::Server].into_iter().zip(&self.pings);
+        let sides = [Side::Client, Side::Server].into_iter().zip(&self.traffic.pings);
         sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
     }
 

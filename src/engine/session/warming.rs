@@ -258,7 +258,9 @@ impl WarmingView<'_> {
     fn has_timed_out(&self, missing: &[MissingNeed]) -> bool {
         let is_open = self.streams.first().is_some_and(|stream| stream.closed.is_none());
         let Some(now) = self.now else { return false };
-        if !is_open || missing.is_empty() || !self.is_envoy() {
+        // Each client that has the endpoints goes on: those that are no Envoy do not wait at all.
+        let is_known = self.is_envoy() || missing.iter().all(|need| need.is_cached);
+        if !is_open || missing.is_empty() || !is_known {
             return false;
         }
         missing.iter().all(|need| {
@@ -459,7 +461,7 @@ impl WarmingView<'_> {
 
     /// Returns the name of the client program; empty if it is unknown.
     fn user_agent(&self) -> &str {
-        let node = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        let node = self.streams.iter().find_map(|stream| stream.peers.node.as_ref());
         node.map_or("", |node| node.user_agent.as_str())
     }
 }

@@ -120,10 +120,10 @@ fn join_beside<'a>(
 
 /// Returns node id, client and cluster of a stream; `None` if the node is unknown.
 fn client_of(stream: &Stream) -> Option<(&str, ClientKey<'_>, &str)> {
-    let node = stream.node.as_ref().filter(|node| !node.id.is_empty())?;
+    let node = stream.peers.node.as_ref().filter(|node| !node.id.is_empty())?;
     let variant = stream.variant()?;
     let key = match variant.is_aggregated() {
-        true => ClientKey::Chain(stream.first),
+        true => ClientKey::Chain(stream.chain.first),
         false => ClientKey::Types(&node.cluster, variant.word()),
     };
     Some((&node.id, key, &node.cluster))

@@ -3,6 +3,7 @@
 pub(super) mod failing;
 mod failover;
 pub(super) mod owed_at_end;
+mod silent_servers;
 pub(super) mod unreachable;
 mod unrequested;
 

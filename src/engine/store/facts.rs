@@ -10,7 +10,7 @@ mod stream;
 
 pub use resource::{InForceFact, OwedAgainFact, RefusalFact, ResourceFact};
 pub use row::{LineFact, MessageFact, RowFact};
-pub use state::{StateFact, SummaryFact};
+pub use state::{StateFact, StateTraffic, StateVerdicts, StateVersions, SubscriptionFact, SummaryFact};
 pub use stream::{ClaimFact, EndFact, LeftResource, ReconnectFact, StreamFact};
 
 pub use crate::session::{

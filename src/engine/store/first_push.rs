@@ -46,79 +46,77 @@ struct Mention {
     version: Arc<str>,
 }
 
-impl Store {
-    /// Returns the first push of each content on its stream, as far as messages are kept; `None` if
-    /// no push on the stream has the content.
-    pub fn first_pushes(&self, contents: &[SentContent<'_>]) -> Vec<Option<FirstPushFact>> {
-        let mut found: Vec<Option<FirstPushFact>> = vec![None; contents.len()];
-        // The contents that an earlier push may have, and the names of their resources.
-        let mut open: HashMap<RowPlace, Vec<(usize, Sym)>> = HashMap::new();
-        for (index, sent) in contents.iter().enumerate() {
-            if let Some((place, name)) = self.place_and_name(sent) {
-                open.entry(place).or_default().push((index, name));
-            }
+/// Returns the first push of each content on its stream, as far as messages are kept; `None` if
+/// no push on the stream has the content.
+pub(super) fn first_pushes(store: &Store, contents: &[SentContent<'_>]) -> Vec<Option<FirstPushFact>> {
+    let mut found: Vec<Option<FirstPushFact>> = vec![None; contents.len()];
+    // The contents that an earlier push may have, and the names of their resources.
+    let mut open: HashMap<RowPlace, Vec<(usize, Sym)>> = HashMap::new();
+    for (index, sent) in contents.iter().enumerate() {
+        if let Some((place, name)) = place_and_name(store, sent) {
+            open.entry(place).or_default().push((index, name));
         }
-        let oldest = self.rows().saturating_sub(MAX_SEARCHED_ROWS);
-        for row in (oldest..self.rows()).rev().filter_map(|row| self.history.get(row)) {
-            if open.is_empty() {
-                break;
-            }
-            let Some(place) = row.track.map(|track| (row.stream, track)) else { continue };
-            let Some(names) = open.get_mut(&place) else { continue };
-            let is_response =
-                matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat);
-            if !is_response {
-                continue;
-            }
-            let Some((n, message)) = row.n().zip(self.history.message_of(row, &self.catalog)) else {
-                continue;
+    }
+    let oldest = store.rows().saturating_sub(MAX_SEARCHED_ROWS);
+    for row in (oldest..store.rows()).rev().filter_map(|row| store.history.get(row)) {
+        if open.is_empty() {
+            break;
+        }
+        let Some(place) = row.track.map(|track| (row.stream, track)) else { continue };
+        let Some(names) = open.get_mut(&place) else { continue };
+        let is_response =
+            matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat);
+        if !is_response {
+            continue;
+        }
+        let Some((n, message)) = row.n().zip(store.history.message_of(row, &store.catalog)) else {
+            continue;
+        };
+        names.retain(|(index, name)| {
+            let (Some(sent), Some(first)) = (contents.get(*index), found.get_mut(*index)) else {
+                return false;
             };
-            names.retain(|(index, name)| {
-                let (Some(sent), Some(first)) = (contents.get(*index), found.get_mut(*index)) else {
-                    return false;
-                };
-                match self.mention(row, &message, *name) {
-                    None => true,
-                    Some(mention) if mention.content == sent.content => {
-                        *first = Some(FirstPushFact { n, at: row.at, version: mention.version });
-                        true
-                    }
-                    // A later content, or the one before.
-                    Some(_) => first.is_none(),
+            match mention(store, row, &message, *name) {
+                None => true,
+                Some(mention) if mention.content == sent.content => {
+                    *first = Some(FirstPushFact { n, at: row.at, version: mention.version });
+                    true
                 }
-            });
-            if names.is_empty() {
-                open.remove(&place);
+                // A later content, or the one before.
+                Some(_) => first.is_none(),
             }
+        });
+        if names.is_empty() {
+            open.remove(&place);
         }
-        found
     }
+    found
+}
 
-    fn place_and_name(&self, sent: &SentContent<'_>) -> Option<(RowPlace, Sym)> {
-        let stream_index = self.engine.index(sent.stream)?;
-        let stream = self.engine.stream(sent.stream)?;
-        let track_index = stream.position(sent.type_url)?;
-        let track = stream.tracks.get(track_index)?;
-        let name = track.canonical(&self.catalog, self.key_named(track, sent.name)?);
-        Some(((u32::try_from(stream_index).ok()?, u16::try_from(track_index).ok()?), name))
-    }
+fn place_and_name(store: &Store, sent: &SentContent<'_>) -> Option<(RowPlace, Sym)> {
+    let stream_index = store.engine.index(sent.stream)?;
+    let stream = store.engine.stream(sent.stream)?;
+    let track_index = stream.position(sent.type_url)?;
+    let track = stream.tracks.get(track_index)?;
+    let name = track.canonical(&store.catalog, store.key_named(track, sent.name)?);
+    Some(((u32::try_from(stream_index).ok()?, u16::try_from(track_index).ok()?), name))
+}
 
-    /// Returns what a response says about a resource; `None` if nothing. A heartbeat says nothing
-    /// about the content.
-    fn mention(&self, row: &Row, message: &Message, name: Sym) -> Option<Mention> {
-        let (version, _) = version_and_nonce(message);
-        let Some(entry) = message.resources().and_then(|list| self.find_entry(list, name)) else {
-            let is_removed = self.history.removes(row, name);
-            return is_removed.then(|| Mention { content: None, version: Arc::from(version) });
-        };
-        if hollow(&self.catalog, entry) {
-            return None;
-        }
-        let resource = self.catalog.entry(entry);
-        let version = match resource.version {
-            Sym::EMPTY => Arc::from(version),
-            own => self.text(own),
-        };
-        Some(Mention { content: Some(resource.payload.unwrap_or(entry)), version })
+/// Returns what a response says about a resource; `None` if nothing. A heartbeat says nothing
+/// about the content.
+fn mention(store: &Store, row: &Row, message: &Message, name: Sym) -> Option<Mention> {
+    let (version, _) = version_and_nonce(message);
+    let Some(entry) = message.resources().and_then(|list| store.find_entry(list, name)) else {
+        let is_removed = store.history.removes(row, name);
+        return is_removed.then(|| Mention { content: None, version: Arc::from(version) });
+    };
+    if hollow(&store.catalog, entry) {
+        return None;
     }
+    let resource = store.catalog.entry(entry);
+    let version = match resource.version {
+        Sym::EMPTY => Arc::from(version),
+        own => store.text(own),
+    };
+    Some(Mention { content: Some(resource.payload.unwrap_or(entry)), version })
 }

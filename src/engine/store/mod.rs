@@ -56,6 +56,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::AdminFacts;
 use crate::session::{Engine, Limits, Outcome, SessionEvent, Stream};
 use kept_interventions::KeptInterventions;
 use rows::history::{History, Row};
@@ -277,6 +278,12 @@ impl Store {
         StateView::find(self, summary)
     }
 
+    /// Returns the first push of each content on its stream, as far as messages are kept; `None` if
+    /// no push on the stream has the content.
+    pub fn first_pushes(&self, contents: &[SentContent<'_>]) -> Vec<Option<FirstPushFact>> {
+        first_push::first_pushes(self, contents)
+    }
+
     /// Takes a snapshot of streams.
     pub fn snapshot(&self, streams: &[StreamId]) -> StreamsSnapshot {
         StreamsSnapshot::take(self, streams)
@@ -416,7 +423,7 @@ impl Store {
 
     /// Returns the node id of a stream, once known.
     pub fn node_of(&self, stream: StreamId) -> Option<Arc<str>> {
-        self.engine.stream(stream)?.node_id.clone()
+        self.engine.stream(stream)?.peers.node_id.clone()
     }
 
     /// Returns the number of messages lost in the copy, on all streams.
@@ -428,11 +435,12 @@ impl Store {
     /// also the closed streams that were open at the same time and that no later stream continues.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let Some(own) = self.engine.stream(stream) else { return Vec::new() };
-        let Some(node) = own.node_id.as_deref() else { return vec![stream] };
-        let streams = || self.engine.streams().iter().filter(|other| other.node_id.as_deref() == Some(node));
+        let Some(node) = own.peers.node_id.as_deref() else { return vec![stream] };
+        let streams =
+            || self.engine.streams().iter().filter(|other| other.peers.node_id.as_deref() == Some(node));
         // A new stream takes over with its first request.
-        let requesting = streams().filter(|other| other.requests > 0);
-        let continued: HashSet<StreamId> = requesting.filter_map(|other| other.reconnect_of).collect();
+        let requesting = streams().filter(|other| other.traffic.requests > 0);
+        let continued: HashSet<StreamId> = requesting.filter_map(|other| other.chain.reconnect_of).collect();
         let open: HashSet<Kind> =
             streams().filter(|other| other.closed.is_none()).flat_map(|other| other.kinds()).collect();
         // The client keeps what a stream of one type has sent until another stream takes over.
@@ -463,6 +471,12 @@ impl Store {
     /// Returns one stream.
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.engine.stream(stream).map(|stream| self.stream_fact(stream))
+    }
+
+    /// Returns what the admin port of the client of a dump says. `None` for other streams.
+    pub fn admin_of(&self, stream: StreamId) -> Option<AdminFacts> {
+        let stream = self.engine.stream(stream).filter(|stream| stream.is_dump())?;
+        AdminFacts::from_open(&stream.open)
     }
 
     /// Returns the states of all types, in order of streams, then of types. Closed streams are

@@ -114,7 +114,7 @@ impl<'a> AbsentResources<'a> {
                 Some(known) => known.names.push(name),
                 None => stated.push(AbsenceFact {
                     stream: self.stream.id,
-                    node: self.stream.node_id.clone(),
+                    node: self.stream.peers.node_id.clone(),
                     type_url: self.track.type_url.clone(),
                     names: vec![name],
                     text,
@@ -142,13 +142,12 @@ impl AbsenceFact {
     }
 }
 
-/// Whether a resource does not exist. A listener that a delta server removes is gone for its
-/// channel, too.
+/// Whether a resource does not exist. A listener that the server removes is gone for its channel,
+/// too. A cluster may just be replaced.
 fn is_gone(track: &Track, entry: &ResourceEntry) -> bool {
-    let is_delta = track.subscription.last_names.is_none();
     match entry.state {
         Presence::Absent(_) => true,
-        Presence::Removed => track.kind == Some(Kind::Lds) && is_delta,
+        Presence::Removed => track.kind == Some(Kind::Lds),
         _ => false,
     }
 }

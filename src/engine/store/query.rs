@@ -3,15 +3,18 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::session::{Claim, CurrentState, Presence, ReportedError, Stream, SubscribedNames, Track};
-use xdscope_wire::Open;
+use crate::session::{
+    Claim, CurrentState, Divergence, Presence, ReportedError, Stream, SubscribedNames, Track,
+};
 use xdscope_wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use xdscope_wire::xdstp::named;
+use xdscope_wire::{Interference, Open};
 
 use super::nonexistent::AbsentResources;
 use super::{
     ClaimFact, ClaimOutcome, EndFact, LeftResource, NackFact, ReconnectCounts, ReconnectFact, RefusedVersion,
-    StateFact, Store, StreamFact, SummaryFact, TypeState,
+    StateFact, StateTraffic, StateVerdicts, StateVersions, Store, StreamFact, SubscriptionFact, SummaryFact,
+    TypeState,
 };
 
 /// Names in the list of resources that a client left behind.
@@ -43,33 +46,33 @@ impl Store {
     pub(super) fn stream_fact(&self, stream: &Stream) -> StreamFact {
         StreamFact {
             stream: stream.id,
-            node: stream.node.clone(),
+            node: stream.peers.node.clone(),
             method: stream.open.method.clone(),
             variant: stream.variant(),
             transport: stream.method.as_ref().map(|method| method.transport),
             peer: stream.open.peer.clone(),
             server: stream.open.server.clone(),
             tls: stream.open.tls.clone(),
-            control_plane: stream.control_plane.clone(),
-            planes: stream.planes.clone(),
-            plane_changes: stream.plane_changes,
-            node_from: stream.node_from,
+            control_plane: stream.peers.control_plane.clone(),
+            planes: stream.peers.planes.clone(),
+            plane_changes: stream.peers.plane_changes,
+            node_from: stream.peers.node_from,
             file_format: stream.open.fact(Open::FORMAT).map(str::to_owned),
             opened: stream.opened,
             closed: stream.closed.as_ref().map(|(at, _)| *at),
             end: stream.closed.as_ref().map(|(_, end)| EndFact::from(end)),
             ended_by: stream.ended_by_xdscope().cloned(),
-            reconnect_of: stream.reconnect_of,
-            first: stream.first,
-            reconnects: stream.reconnects,
+            reconnect_of: stream.chain.reconnect_of,
+            first: stream.chain.first,
+            reconnects: stream.chain.reconnects,
             account: self.account(stream),
-            messages: stream.messages,
-            bytes_in: stream.bytes[0],
-            bytes_out: stream.bytes[1],
+            messages: stream.traffic.messages,
+            bytes_in: stream.traffic.bytes[0],
+            bytes_out: stream.traffic.bytes[1],
             gaps: stream.lost_messages(),
-            not_kept: stream.not_kept.clone(),
+            not_kept: stream.losses.not_kept.clone(),
             partial: stream.open.partial,
-            last_message: stream.last_message,
+            last_message: stream.traffic.last_message,
             keepalive: stream.keepalive(),
         }
     }
@@ -82,7 +85,7 @@ impl Store {
             counts.add(counts_of_reconnect(track));
             self.add_left(&mut left, track, track.carried.left_names());
         }
-        if stream.reconnect_of.is_none() && counts.claimed == 0 {
+        if stream.chain.reconnect_of.is_none() && counts.claimed == 0 {
             return None;
         }
         // Types that the client did not request again.
@@ -166,7 +169,7 @@ impl Store {
 
     /// Returns since when the content of a file cannot be read as a response.
     fn unreadable_since(&self, stream: &Stream, track: &Track) -> Option<Time> {
-        let unreadable = stream.unreadable?;
+        let unreadable = stream.losses.unreadable?;
         let has_later = track.responses.last().is_some_and(|last| last.seq >= unreadable);
         if has_later || stream.variant() != Some(Variant::File) {
             return None;
@@ -231,14 +234,14 @@ impl Store {
         let owed = track.owed(&self.catalog, now, self.limits);
         SummaryFact {
             stream: stream.id,
-            node: stream.node_id.clone(),
+            node: stream.peers.node_id.clone(),
             variant: stream.variant().unwrap_or(Variant::Ads),
             type_url: track.type_url.clone(),
             state,
             last_state,
             since,
             open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
-            last_nack: track.verdicts.open_nack().map(|open| (open.n, open.at)),
+            open_nack: track.verdicts.open_nack().map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
             owed_again: owed.again,
@@ -248,72 +251,76 @@ impl Store {
             resources: track.in_use(&self.catalog, self.now, self.limits),
             refused: track.refused_newest(&self.catalog) as u64,
             refused_unnamed: track.refused.unnamed() as u64,
+            is_diverged: Store::divergence(track)
+                .is_some_and(|diverged| diverged.facts.interference != Interference::Held),
         }
+    }
+
+    /// Returns what client and server believe about a type since an intervention, unless a later
+    /// stream of the client continues with the type.
+    fn divergence(track: &Track) -> Option<&Divergence> {
+        if track.lifetime.replaced.is_some() { None } else { track.interventions.diverged.as_ref() }
     }
 
     /// Returns all facts of a type on a stream.
     pub(super) fn state_fact(&self, stream: &Stream, track: &Track) -> StateFact {
-        let ShownState { state, last_state, since } = self.state_of(stream, track);
-        let now = stream.clock(self.now);
         let last = track.responses.last();
         let nonces = track.responses.pending().map(|response| &response.nonce);
         let text = |text: &str| Arc::<str>::from(text);
+        StateFact {
+            summary: self.summary_fact(stream, track),
+            versions: StateVersions {
+                in_force: self.version_in_use(track).map(|version| text(version.as_str())),
+                in_force_since: track.verdicts.in_force.as_ref().map(|known| (known.n, known.at)),
+                offered: last.map(|response| text(response.version.as_str())),
+                reported: track.traffic.reported_version.as_ref().map(|version| text(version.as_str())),
+            },
+            nonce: last.map(|response| text(response.nonce.as_str())),
+            pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
+            subscription: self.subscription_fact(track),
+            verdicts: StateVerdicts {
+                newest_accepted: track.verdicts.newest_accepted,
+                nacks: track.verdicts.nacks.iter().cloned().collect(),
+                standing_nacks: self.standing_nacks(track),
+                nack_count: track.verdicts.nack_count,
+                is_settled_later: stream.closed.is_some()
+                    && self.ended().is_settled_later(stream, track)
+                    && !self.ended().is_refused_later(stream, track),
+                ack_ms: if self.clock.untimed || stream.is_dump() {
+                    None
+                } else {
+                    track.verdicts.latencies()
+                },
+            },
+            traffic: StateTraffic {
+                pushes: track.traffic.pushes,
+                bytes: track.traffic.bytes,
+                bytes_same: track.traffic.bytes_resent,
+                last_push: track.traffic.last_push.clone(),
+            },
+            diverged: Store::divergence(track).cloned(),
+        }
+    }
+
+    fn subscription_fact(&self, track: &Track) -> SubscriptionFact {
         let owed_again = track.names_owed_again(&self.catalog).into_iter();
         let owed_again: Vec<_> = owed_again.map(|name| self.text(name)).collect();
         let (missing, absent) = self.missing_and_absent(track, &owed_again);
-        let owed = track.owed(&self.catalog, now, self.limits);
-        StateFact {
-            stream: stream.id,
-            node: stream.node_id.clone(),
-            variant: stream.variant().unwrap_or(Variant::Ads),
-            type_url: track.type_url.clone(),
-            state,
-            last_state,
-            since,
-            in_force: self.version_in_use(track).map(|version| text(version.as_str())),
-            in_force_since: track.verdicts.in_force.as_ref().map(|known| (known.n, known.at)),
-            offered: last.map(|response| text(response.version.as_str())),
-            reported: track.traffic.reported_version.as_ref().map(|version| text(version.as_str())),
-            nonce: last.map(|response| text(response.nonce.as_str())),
-            pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
+        let effective = track.subscription.effective.as_ref().map(|subscribed| {
+            let mut names = self.names(subscribed);
+            if subscribed.is_wildcard() {
+                names.push(Arc::from("*"));
+            }
+            names
+        });
+        SubscriptionFact {
             wildcard: track.subscribed.wildcard,
             names: self.names(&track.subscribed),
             named_resources: track.named_resources(&self.catalog),
-            effective: track.subscription.effective.as_ref().map(|subscribed| {
-                let mut names = self.names(subscribed);
-                if subscribed.is_wildcard() {
-                    names.push(text("*"));
-                }
-                names
-            }),
+            effective,
             missing,
-            overdue: owed.overdue,
             owed_again,
-            errors: self.error_count(stream, track),
-            malformed: owed.malformed,
             absent,
-            resources: track.in_use(&self.catalog, self.now, self.limits),
-            newest_accepted: track.verdicts.newest_accepted,
-            refused: track.refused_newest(&self.catalog) as u64,
-            refused_unnamed: track.refused.unnamed() as u64,
-            nacks: track.verdicts.nacks.iter().cloned().collect(),
-            standing_nacks: self.standing_nacks(track),
-            nack_count: track.verdicts.nack_count,
-            open_nack: track.verdicts.open_nack().map(|open| open.n),
-            open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
-            is_settled_later: stream.closed.is_some()
-                && self.ended().is_settled_later(stream, track)
-                && !self.ended().is_refused_later(stream, track),
-            ack_ms: if self.clock.untimed { None } else { track.verdicts.latencies() },
-            pushes: track.traffic.pushes,
-            bytes: track.traffic.bytes,
-            bytes_same: track.traffic.bytes_resent,
-            last_push: track.traffic.last_push.clone(),
-            diverged: match track.lifetime.replaced {
-                None => track.interventions.diverged.clone(),
-                // A later stream of the client continues with the type.
-                Some(_) => None,
-            },
         }
     }
 

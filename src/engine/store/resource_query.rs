@@ -173,7 +173,7 @@ impl Store {
         let is_down = stream.closed.is_some() && track.lifetime.replaced.is_none() && !is_file;
         ResourceFact {
             stream: stream.id,
-            node: stream.node_id.clone(),
+            node: stream.peers.node_id.clone(),
             type_url: track.type_url.clone(),
             name: self.text(name),
             aliases: sent.map_or(&[][..], |sent| sent.aliases).iter().map(|a| self.text(*a)).collect(),

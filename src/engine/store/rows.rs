@@ -64,7 +64,7 @@ impl Store {
             n: row.n(),
             at: row.at,
             stream: stream.id,
-            node: stream.node_id.clone(),
+            node: stream.peers.node_id.clone(),
             dir: None,
             type_url: TypeUrl::default(),
             kind,
@@ -235,8 +235,8 @@ impl Store {
         let Some(stream) = self.engine.streams().get(row.stream as usize) else { return false };
         row.kind == MessageKind::Open
             && stream.method.is_some()
-            && stream.node_id.is_none()
-            && stream.messages == 0
+            && stream.peers.node_id.is_none()
+            && stream.traffic.messages == 0
             && stream.closed.is_none()
             && self.now.since(row.at) < Store::FIRST_REQUEST_TIME
     }

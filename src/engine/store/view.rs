@@ -29,7 +29,7 @@ impl<'a> StateView<'a> {
 
     /// Returns the node id, once known on the stream.
     pub fn node(&self) -> Option<&Arc<str>> {
-        self.stream.node_id.as_ref()
+        self.stream.peers.node_id.as_ref()
     }
 
     /// Returns the type.

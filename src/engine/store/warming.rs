@@ -53,6 +53,8 @@ pub struct WarmingFact {
     pub withheld: Option<Seq>,
     /// The resources that are waited for, the longest wait first. At least one, except in a dump.
     pub needs: Vec<NeededResource>,
+    /// Other things that the client waits for, in the words of its admin port.
+    pub other_waits: Vec<Arc<str>>,
     /// Whether a dump of the client lists the resource as warming. A dump does not say which side
     /// owes what the resource waits for.
     pub is_dumped: bool,
@@ -245,7 +247,7 @@ impl Store {
         let caused_by = cause::cause_of_warming(self, stream, track, &name, warming.batch.seq, &needs);
         Some(WarmingFact {
             stream: stream.id,
-            node: stream.node_id.clone(),
+            node: stream.peers.node_id.clone(),
             type_url: track.type_url.clone(),
             kind: track.kind?,
             name,
@@ -256,6 +258,7 @@ impl Store {
             earlier: track.warming.earlier(warming.name).and_then(|blob| self.catalog.entry(blob).payload),
             withheld: track.withheld_since(warming.batch.seq),
             needs,
+            other_waits: Vec::new(),
             is_dumped: false,
             caused_by,
         })

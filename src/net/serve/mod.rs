@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::sync::broadcast;
 use tokio::sync::watch;
 
 use super::clock::RunClock;
@@ -22,7 +23,7 @@ use crate::net::lock;
 use crate::net::transport::{Address, Listener, accept};
 use xdscope_schema::Schema;
 use xdscope_sources::observe::rest::RestCodec;
-use xdscope_sources::peers::server::{Plan, PollAnswer, RestPolls};
+use xdscope_sources::peers::server::{Order, Plan, PollAnswer, RestPolls};
 use xdscope_wire::event::Method;
 
 /// The timeout of a TLS handshake.
@@ -54,21 +55,32 @@ pub struct Config {
     pub schema: Arc<Schema>,
 }
 
+/// Orders that a stream may lag behind.
+const MAX_QUEUED_ORDERS: usize = 16;
+
 /// A handle that changes what is served and releases steps of a script.
 #[derive(Clone)]
 pub struct Control {
     plan: watch::Sender<Arc<Plan>>,
     steps: Arc<Semaphore>,
+    orders: broadcast::Sender<Arc<Order>>,
 }
 
 impl Control {
     pub fn new(plan: Plan) -> Control {
-        Control { plan: watch::Sender::new(Arc::new(plan)), steps: Arc::new(Semaphore::new(0)) }
+        let (orders, _) = broadcast::channel(MAX_QUEUED_ORDERS);
+        Control { plan: watch::Sender::new(Arc::new(plan)), steps: Arc::new(Semaphore::new(0)), orders }
     }
 
     /// Serves another plan from now on, to connected clients too.
     pub fn serve(&self, plan: Plan) {
         self.plan.send_replace(Arc::new(plan));
+    }
+
+    /// Gives an order to all open streams.
+    pub fn order(&self, order: Order) {
+        // An error means that no stream is open.
+        let _ = self.orders.send(Arc::new(order));
     }
 
     /// Returns the current plan.

@@ -110,6 +110,7 @@ impl Exchange {
         // The plan may have changed since the stream was opened.
         plan.mark_changed();
         let (clock, steps) = (self.shared.clock, self.shared.control.steps.clone());
+        let mut orders = self.shared.control.orders.subscribe();
         let mut last_notice = None;
         loop {
             let next = if self.out.full { Next::Idle } else { self.stream.next(clock.now()) };
@@ -151,6 +152,12 @@ impl Exchange {
                     if changed.is_ok() {
                         let plan = plan.borrow_and_update().clone();
                         self.stream.handle_plan(clock.now(), plan);
+                    }
+                }
+                order = orders.recv() => {
+                    // An error means that the stream was too slow for older orders.
+                    if let Ok(order) = order {
+                        self.stream.handle_order(&order);
                     }
                 }
                 () = clock.reach(wake_at.unwrap_or_default()), if wake_at.is_some() => {}

@@ -2,14 +2,18 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::net::kubectl::Forward;
 use xdscope_wire::text::without_credentials;
 
-/// An address to listen on or connect to: `host:port` or `unix:/path`.
+/// An address to listen on or connect to: `host:port` or `unix:/path`; or a port of a pod to
+/// connect to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A host (a name, an IPv4 address or a bracketed IPv6 address) and a port.
     Tcp(String),
     Unix(PathBuf),
+    /// A port of a pod, behind a forward.
+    Pod(Forward),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +68,7 @@ impl Address {
     pub fn host(&self) -> &str {
         match self {
             Address::Unix(_) => "localhost",
+            Address::Pod(forward) => &forward.target().pod,
             Address::Tcp(text) => text.rsplit_once(':').map_or("", |(host, _)| host).trim_matches(['[', ']']),
         }
     }
@@ -71,7 +76,7 @@ impl Address {
     /// Returns whether only this machine can reach the address.
     pub fn is_local(&self) -> bool {
         match self {
-            Address::Unix(_) => true,
+            Address::Unix(_) | Address::Pod(_) => true,
             Address::Tcp(_) => {
                 let host = self.host();
                 host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -80,11 +85,23 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Begins a forward anew that does not carry what is sent, and returns what kubectl says about
+    /// it.
+    pub(in crate::net) fn mend(&self) -> Option<String> {
+        let Address::Pod(forward) = self else { return None };
+        let words = forward.words();
+        forward.restart();
+        words
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Address::Tcp(text) => f.write_str(text),
             Address::Unix(path) => write!(f, "unix:{}", path.display()),
+            Address::Pod(forward) => write!(f, "{}", forward.target()),
         }
     }
 }

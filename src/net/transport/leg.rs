@@ -37,6 +37,11 @@ impl Leg {
             Address::Unix(path) => {
                 UnixStream::connect(path).await.map(Leg::Unix).map_err(|error| (ConnectStep::Connect, error))
             }
+            Address::Pod(forward) => {
+                let failed = |error| (ConnectStep::Connect, error);
+                let local = forward.local().await.map_err(|failure| failed(io::Error::other(failure)))?;
+                TcpStream::connect(local).await.map(Leg::Tcp).map_err(failed)
+            }
             Address::Tcp(name) => {
                 let found = tokio::time::timeout(timeout, tokio::net::lookup_host(name)).await;
                 let found = found
@@ -174,6 +179,7 @@ impl Listener {
     pub(in crate::net) async fn bind(address: &Address) -> io::Result<Listener> {
         match address {
             Address::Tcp(name) => Ok(Listener::Tcp(TcpListener::bind(name).await?)),
+            Address::Pod(_) => Err(io::Error::other("a port of a pod, which is not on this machine")),
             Address::Unix(path) => {
                 // A socket file without a listener was left behind by a process that is gone.
                 if path.exists()

@@ -34,10 +34,14 @@ pub fn complete_state(
     if let Value::Object(fields) = &mut object {
         fields.extend(waits(fact, warming, store).map(|waits| ("warming".to_owned(), waits)));
         fields.extend(applied.map(|diff| ("applied".to_owned(), super::applied(diff))));
+        let admin = store.admin_of(fact.summary.stream);
+        if let Some(counts) = admin.as_ref().and_then(|admin| admin.updates_of(&fact.summary.type_url)) {
+            fields.insert("updates".into(), super::admin::updates(counts));
+        }
     }
     add_missing_answers(&mut object, &report::missing_answers_of(store, schema, fact));
     add_readings(&mut object, &open_readings_of(store, schema, fact), profile);
-    add_claims(&mut object, &store.claims(fact.stream, &fact.type_url));
+    add_claims(&mut object, &store.claims(fact.summary.stream, &fact.summary.type_url));
     object
 }
 
@@ -65,9 +69,10 @@ pub fn add_claims(object: &mut Value, claims: &[ClaimFact]) {
 
 /// Lists the resources of a type that are warming, each with what it waits for; `None` without any.
 fn waits(state: &StateFact, warming: &[WarmingFact], store: &Store) -> Option<Value> {
-    let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
+    let kind = Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind)?;
     let clock = store.clock();
-    let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
+    let of_state =
+        warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.summary.stream, kind));
     let items: Vec<Value> = of_state.map(|warming| super::warming(warming, &clock)).collect();
     (!items.is_empty()).then_some(Value::Array(items))
 }

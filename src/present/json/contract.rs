@@ -1,5 +1,7 @@
 //! The fields of all JSON objects as one table.
 
+mod admin;
+mod check;
 mod doctor;
 
 use xdscope_engine::diff::Op;
@@ -12,6 +14,7 @@ use xdscope_engine::store::{
 use xdscope_wire::Interference;
 use xdscope_wire::event::{Dir, Variant};
 
+use check::CHECK;
 use doctor::DOCTOR;
 use owner::{MADE, OWNER, OWNER_SUMMARY};
 use resource::{BROKEN_CONSTRAINT, RESOURCE};
@@ -105,6 +108,7 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("recovery", "A client that met faults: `status`, and the end of a run with faults", RECOVERY),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
+    ("check", "One row of a conformance check: `check`", CHECK),
     ("session", "A kept session: `sessions`", SESSION),
     ("doctor", "The terminal, paths, settings and a server: `doctor`", DOCTOR),
 ];
@@ -439,6 +443,12 @@ const STATE: &[Field] = &[
         "`status`: resources that wait for other resources",
     ),
     field(Maybe, "applied", Object(APPLIED), "`status --applied`: how much of what was sent the client uses"),
+    field(
+        Maybe,
+        "updates",
+        Object(admin::UPDATES),
+        "`status` of `envoy:HOST:PORT`: statistics of the updates of this type",
+    ),
 ];
 
 const APPLIED: &[Field] = &[

@@ -13,7 +13,9 @@
 //! assert_eq!(schema["$defs"]["message"]["properties"]["object"]["const"], "message");
 //! ```
 
+mod admin;
 mod change;
+mod check;
 mod complete;
 mod contract;
 mod doctor;
@@ -52,6 +54,7 @@ use xdscope_wire::h2::go_away_code;
 use xdscope_wire::{InterventionFacts, Profile};
 
 pub use change::{ChangeOf, change};
+pub use check::{CHECK_OUTCOMES, CheckOf, check};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
 pub use owner::{add_owners, made, owner_summary, owners};
@@ -233,33 +236,33 @@ pub fn nack_effect(effect: &NackEffect) -> Value {
 /// The `state` object: one stream and type.
 pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     let mut out = Object::new("state");
-    out.put("stream", fact.stream.0);
-    out.put("node", fact.node.as_deref());
-    out.put("variant", fact.variant.word());
-    out.put("type", type_word(&fact.type_url));
-    out.put("type_url", fact.type_url.as_str());
-    out.put("state", fact.state.word());
-    out.some("last_state", fact.last_state.map(TypeState::word));
-    out.put("since", time(fact.since, clock));
-    out.put("in_force", fact.in_force.as_deref());
-    out.put("offered", fact.offered.as_deref());
-    out.put("reported", fact.reported.as_deref());
+    out.put("stream", fact.summary.stream.0);
+    out.put("node", fact.summary.node.as_deref());
+    out.put("variant", fact.summary.variant.word());
+    out.put("type", type_word(&fact.summary.type_url));
+    out.put("type_url", fact.summary.type_url.as_str());
+    out.put("state", fact.summary.state.word());
+    out.some("last_state", fact.summary.last_state.map(TypeState::word));
+    out.put("since", time(fact.summary.since, clock));
+    out.put("in_force", fact.versions.in_force.as_deref());
+    out.put("offered", fact.versions.offered.as_deref());
+    out.put("reported", fact.versions.reported.as_deref());
     out.put("nonce", fact.nonce.as_deref());
     out.list("pending", &fact.pending);
-    out.put("wildcard", fact.wildcard.word());
-    out.list("names", &fact.names);
-    if let Some(effective) = &fact.effective {
+    out.put("wildcard", fact.subscription.wildcard.word());
+    out.list("names", &fact.subscription.names);
+    if let Some(effective) = &fact.subscription.effective {
         out.list("effective", effective);
     }
-    out.list("missing", &fact.missing);
-    if !fact.owed_again.is_empty() {
-        out.list("owed_again", &fact.owed_again);
+    out.list("missing", &fact.subscription.missing);
+    if !fact.subscription.owed_again.is_empty() {
+        out.list("owed_again", &fact.subscription.owed_again);
     }
-    out.list("absent", &fact.absent);
-    out.put("resources", fact.resources);
-    out.put("refused", fact.refused);
-    out.put("refused_unnamed", fact.refused_unnamed);
-    let nacks = fact.nacks.iter().map(|nack| {
+    out.list("absent", &fact.subscription.absent);
+    out.put("resources", fact.summary.resources);
+    out.put("refused", fact.summary.refused);
+    out.put("refused_unnamed", fact.summary.refused_unnamed);
+    let nacks = fact.verdicts.nacks.iter().map(|nack| {
         let mut out = Object::bare();
         out.put("n", nack.n.0);
         out.put("time", time(nack.at, clock));
@@ -272,12 +275,12 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
         out.done()
     });
     out.put("nacks", nacks.collect::<Vec<Value>>());
-    out.put("nack_count", fact.nack_count);
-    out.put("open_nack", fact.open_nack.map(|n| n.0));
-    out.put("ack_ms", fact.ack_ms.map(|(p50, p99)| json!({ "p50": p50, "p99": p99 })));
-    out.put("pushes", fact.pushes);
-    out.put("bytes", fact.bytes);
-    out.put("bytes_same", fact.bytes_same);
+    out.put("nack_count", fact.verdicts.nack_count);
+    out.put("open_nack", fact.summary.open_nack.map(|(n, _)| n.0));
+    out.put("ack_ms", fact.verdicts.ack_ms.map(|(p50, p99)| json!({ "p50": p50, "p99": p99 })));
+    out.put("pushes", fact.traffic.pushes);
+    out.put("bytes", fact.traffic.bytes);
+    out.put("bytes_same", fact.traffic.bytes_same);
     if let Some(diverged) = &fact.diverged {
         let mut inner = Object::bare();
         inner.put("since", time(diverged.since, clock));
@@ -370,6 +373,9 @@ pub fn stream_with_node(fact: &StreamFact, store: &Store, schema: &Schema) -> Va
     let body = node::decoded(store.catalog(), schema, fact);
     if let (Value::Object(fields), Some(info)) = (&mut object, node_info(fact, body.as_ref())) {
         fields.insert("node_info".into(), info);
+    }
+    if let (Value::Object(fields), Some(facts)) = (&mut object, store.admin_of(fact.stream)) {
+        fields.insert("admin".into(), admin::admin(&facts));
     }
     object
 }

@@ -7,7 +7,8 @@ use super::*;
 use xdscope_engine::nack::RestUse;
 use xdscope_engine::session::NotKept;
 use xdscope_engine::store::{
-    EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact, Wildcard,
+    EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact,
+    StateTraffic, StateVerdicts, StateVersions, SubscriptionFact, SummaryFact, Wildcard,
 };
 use xdscope_wire::Tls;
 use xdscope_wire::event::{Code, Seq, Side, StreamId, Variant};
@@ -113,7 +114,7 @@ fn close_row_states_code_text_and_side() {
 }
 
 fn state_fact() -> StateFact {
-    StateFact {
+    let summary = SummaryFact {
         stream: StreamId(1),
         node: None,
         variant: Variant::DeltaAds,
@@ -121,49 +122,49 @@ fn state_fact() -> StateFact {
         state: TypeState::Closed,
         last_state: Some(TypeState::Nack),
         since: Time::ZERO,
-        in_force: None,
-        in_force_since: None,
-        offered: Some("2".into()),
-        reported: None,
-        nonce: Some("b".into()),
-        pending: vec!["b".into()],
-        wildcard: Wildcard::Legacy,
-        names: Vec::new(),
-        named_resources: 0,
-        effective: Some(vec!["*".into()]),
-        missing: Vec::new(),
+        open_nacks: 1,
+        open_nack: Some((Seq(4), Time::from_secs_f64(2.0))),
+        missing: 0,
         overdue: 0,
-        owed_again: vec![],
+        owed_again: 0,
         errors: 0,
         malformed: 0,
-        absent: Vec::new(),
+        names: 0,
         resources: 0,
-        newest_accepted: None,
         refused: 0,
         refused_unnamed: 0,
-        standing_nacks: Vec::new(),
-        nacks: vec![NackFact {
-            n: Seq(4),
-            at: Time::from_secs_f64(2.0),
-            refused: Some(Seq(3)),
-            may_refuse: Some(Seq(5)),
-            nonce: "a".into(),
-            version: "1".into(),
-            code: Code(3),
-            message: "no".into(),
-            implied: false,
-            keeps: None,
-            resources: vec![RefusedVersion { name: "c".into(), version: "7".into() }],
-        }],
-        nack_count: 1,
-        open_nack: Some(Seq(4)),
-        open_nacks: 1,
-        is_settled_later: false,
-        ack_ms: Some((1.0, 9.5)),
-        pushes: 2,
-        bytes: 100,
-        bytes_same: 40,
-        last_push: None,
+        is_diverged: false,
+    };
+    let nack = NackFact {
+        n: Seq(4),
+        at: Time::from_secs_f64(2.0),
+        refused: Some(Seq(3)),
+        may_refuse: Some(Seq(5)),
+        nonce: "a".into(),
+        version: "1".into(),
+        code: Code(3),
+        message: "no".into(),
+        implied: false,
+        keeps: None,
+        resources: vec![RefusedVersion { name: "c".into(), version: "7".into() }],
+    };
+    StateFact {
+        summary,
+        versions: StateVersions { offered: Some("2".into()), ..StateVersions::default() },
+        nonce: Some("b".into()),
+        pending: vec!["b".into()],
+        subscription: SubscriptionFact {
+            wildcard: Wildcard::Legacy,
+            effective: Some(vec!["*".into()]),
+            ..SubscriptionFact::default()
+        },
+        verdicts: StateVerdicts {
+            nacks: vec![nack],
+            nack_count: 1,
+            ack_ms: Some((1.0, 9.5)),
+            ..StateVerdicts::default()
+        },
+        traffic: StateTraffic { pushes: 2, bytes: 100, bytes_same: 40, last_push: None },
         diverged: None,
     }
 }
@@ -186,7 +187,9 @@ fn state_has_fields_in_order() {
             "resources": [{ "name": "c", "version": "7" }],
         }])
     );
-    let open = StateFact { effective: None, last_state: None, ..state_fact() };
+    let mut open = state_fact();
+    open.subscription.effective = None;
+    open.summary.last_state = None;
     let value = state(&open, &UNDATED);
     assert_eq!((value.get("effective"), value.get("last_state")), (None, None));
 }

@@ -27,6 +27,9 @@ pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
     out.put("update", fact.is_update);
     out.put("withheld", fact.withheld.map(|n| n.0));
     out.put("waits_for", needs.collect::<Vec<Value>>());
+    if !fact.other_waits.is_empty() {
+        out.put("other_waits", fact.other_waits.iter().map(|text| &**text).collect::<Vec<_>>());
+    }
     out.some("caused_by", fact.caused_by.as_ref().map(|facts| &*facts.by));
     let side = if fact.is_owed_by_client() { "client" } else { "server" };
     out.put("owes", Some(side).filter(|_| !fact.is_dumped));

@@ -176,7 +176,7 @@ pub(super) const FORMS: &[Form] = &[
     Form {
         who: ENVOY,
         title: "route: unknown cluster 'NAME'",
-        pattern: r"route: unknown cluster '(?P<name>[^']*)'",
+        pattern: r"route: unknown (?:weighted )?cluster '(?P<name>[^']*)'",
         kind: Some(Kind::Cds),
         means: "A route refers to a cluster that Envoy does not have, and validate_clusters is set, so Envoy \
                 refuses the route configuration. Send the cluster before the route.",
@@ -208,6 +208,18 @@ pub(super) const FORMS: &[Form] = &[
         look: &[
             "xdscope status SESSION      STALE or NACK, since when",
             "xdscope lint SESSION --rule response-unanswered --rule warming-stuck",
+        ],
+    },
+    Form {
+        who: ISTIO,
+        title: "ERROR",
+        pattern: r"(?:^|\s)ERROR(?:\s+\(.*\))?\s*$",
+        kind: None,
+        means: "The proxy has refused the last update of this type, and keeps the configuration that it had. The \
+                control plane has the text of the NACK: `istio.io/debug/syncz` shows it.",
+        look: &[
+            "xdscope status SESSION      NACK, with the reason of the client",
+            "xdscope log SESSION --filter kind:nack",
         ],
     },
     Form {

@@ -94,20 +94,35 @@ pub fn with_words(words: &str) -> Vec<Meaning> {
         title: form.title,
         means: form.means,
         notes: Vec::new(),
-        look: looks(form, form.kind, "NAME"),
+        look: looks(form, form.kind, Some("NAME")),
     };
     found.map(meaning).collect()
 }
 
-/// The commands and screens of a form, with the type and the name filled in.
-fn looks(form: &Form, kind: Option<Kind>, name: &str) -> Vec<String> {
-    let kind = kind.map_or("TYPE", Kind::word);
-    form.look.iter().map(|look| look.replace("{type}", kind).replace("{name}", name)).collect()
+/// The commands and screens of a form, with the type and the name filled in. Commands that need a
+/// type or a name which the line does not state are left out.
+fn looks(form: &Form, kind: Option<Kind>, name: Option<&str>) -> Vec<String> {
+    let fill = |look: &&str| {
+        let look = match kind {
+            Some(kind) => look.replace("{type}", kind.word()),
+            // Filters of a type only make the answer shorter.
+            None => look.replace("'type:{type} kind:nack'", "kind:nack").replace(" --filter type:{type}", ""),
+        };
+        let look = name.map_or(look.clone(), |name| look.replace("{name}", name));
+        (!look.contains("{type}") && !look.contains("{name}")).then_some(look)
+    };
+    form.look.iter().filter_map(fill).collect()
+}
+
+/// Returns a text without the quotes around it. A quote at one end only belongs to the text.
+fn unquoted(text: &str) -> &str {
+    let within = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    ['"', '\'', '`'].into_iter().find_map(within).unwrap_or(text)
 }
 
 fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
     let part = |name: &str| {
-        let text = parts.name(name)?.as_str().trim().trim_matches(['"', '\'', '`']);
+        let text = unquoted(parts.name(name)?.as_str().trim());
         (!text.is_empty()).then(|| display_safe(text).into_owned())
     };
     let (name, text) = (part("name"), part("text"));
@@ -129,7 +144,7 @@ fn meaning(form: &Form, parts: &Captures<'_>) -> Meaning {
         notes.push(format!("{size} bytes, above the limit of {max}"));
     }
     notes.extend(text.map(|text| format!("details: {text}")));
-    let look = looks(form, kind, &name.map_or_else(|| "NAME".to_owned(), |name| quoted(&name)));
+    let look = looks(form, kind, name.map(|name| quoted(&name)).as_deref());
     Meaning { who: form.who, title: form.title, means: form.means, notes, look }
 }
 

@@ -63,6 +63,19 @@ pub(super) const FORMS: &[Form] = &[
     },
     Form {
         who: ENVOY,
+        title: "Unexpected TYPE (expecting NAME): OTHER",
+        pattern: r"Unexpected (?P<type>EDS|RDS|SDS|SRDS|VHDS) (?:cluster|configuration|secret|scope) \(expecting (?P<name>[^)]+)\): (?P<text>\S+)",
+        kind: None,
+        means: "A response for the subscription of one resource has another one, so Envoy refuses the \
+                response. The server has answered with a resource that nobody asked for by this name: on a \
+                stream of one type it may have mixed up two clients or two subscriptions.",
+        look: &[
+            "xdscope get SESSION {type} --subscriptions      which names the client requests",
+            "xdscope log SESSION --filter 'type:{type} kind:nack'      every NACK with its error",
+        ],
+    },
+    Form {
+        who: ENVOY,
         title: "error adding listener: 'NAME' has duplicate address 'ADDRESS' as existing listener",
         pattern: r"error adding listener:? '(?P<name>[^']*)' has duplicate address(?: '(?P<text>[^']*)')?",
         kind: Some(Kind::Lds),
@@ -103,6 +116,40 @@ pub(super) const FORMS: &[Form] = &[
         means: "Two scoped route configurations have the same key, so that a request would fit both. Envoy \
                 refuses the response; with delta, remove the old scope in the response that adds the new one.",
         look: REFUSED_LOOK,
+    },
+    Form {
+        who: ENVOY,
+        title: "Only a single wildcard domain is permitted in route NAME",
+        pattern: r"Only a single wildcard domain is permitted(?: in route (?P<name>\S+))?",
+        kind: Some(Kind::Rds),
+        means: "Two virtual hosts of the route configuration have the domain *, so Envoy refuses the route \
+                configuration and keeps the previous one.",
+        look: REFUSED_LOOK,
+    },
+    Form {
+        who: ENVOY,
+        title: "cannot bind 'ADDRESS': TEXT",
+        pattern: r"cannot bind '(?P<text>[^']*': .*)",
+        kind: Some(Kind::Lds),
+        means: "The operating system does not give Envoy the address of the listener: another process or \
+                listener has the port, or the address is not one of the machine, or Envoy lacks the right. \
+                Envoy refuses the listener.",
+        look: &[
+            "xdscope get SESSION lds -o yaml      the addresses of the listeners",
+            "screen 6, NACK: the refused listener beside its last accepted version",
+        ],
+    },
+    Form {
+        who: ENVOY,
+        title: "FIELD: value must be TEXT",
+        pattern: r"^\W*(?P<text>\w+(?:\[[^\]]*\])?: value (?:must|does|length|is) .*)",
+        kind: None,
+        means: "A field violates a constraint of the API: a required field is missing or a value is out of \
+                range. The client refuses the resource.",
+        look: &[
+            "screen 6, NACK: the field, its value, and its constraint",
+            "xdscope explain MESSAGE.FIELD      the constraints of a field",
+        ],
     },
     Form {
         who: CORE,

@@ -40,6 +40,7 @@ const LINES: &[(&str, &str, &[&str])] = &[
         ENVOY,
         &["type lds"],
     ),
+    ("Unexpected EDS cluster (expecting c): d", ENVOY, &["type eds", "resource c", "details: d"]),
     (
         r#"ADS mode: not responding to request type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment [a b]: "c" not listed"#,
         "go-control-plane",
@@ -87,6 +88,7 @@ const LINES: &[(&str, &str, &[&str])] = &[
     ("web.default Kubernetes SYNCED STALE (Never Acknowledged) SYNCED", "istioctl", &[]),
     ("web.default  STALE  SYNCED", "istioctl", &[]),
     ("web.default  SYNCED  NOT SENT", "istioctl", &[]),
+    ("web.default  SYNCED  ERROR", "istioctl", &[]),
     ("no healthy upstream", ENVOY, &["type cds"]),
     (r#""GET / HTTP/1.1" 503 UH no_healthy_upstream - "-" 0 19"#, ENVOY, &["type cds"]),
     (r#"GET / HTTP/1.1" 503 NC cluster_not_found"#, ENVOY, &["type cds"]),
@@ -181,6 +183,10 @@ const LINES: &[(&str, &str, &[&str])] = &[
         &["type cds", "resource pay"],
     ),
     ("ClusterValidationError.ConnectTimeout: value must be greater than 0s", ENVOY, &["type cds"]),
+    ("route: unknown weighted cluster 'zz'", ENVOY, &["resource zz"]),
+    ("ConnectTimeout: value must be greater than 0s", ENVOY, &["details: ConnectTimeout: value"]),
+    ("cannot bind '0.0.0.0:80': Address already in use", ENVOY, &["type lds", "0.0.0.0:80"]),
+    ("Only a single wildcard domain is permitted in route r", ENVOY, &["type rds", "resource r"]),
     ("Unable to unpack as envoy.config.cluster.v3.Cluster: x", ENVOY, &["type cds"]),
     ("malformed IP address: a.test", ENVOY, &["details: a.test"]),
     ("duplicate cluster pay found in response", ENVOY, &["type cds", "resource pay"]),
@@ -263,4 +269,20 @@ fn quotes_parts_for_shell() {
     assert!(found[0].look[0].starts_with("xdscope get SESSION eds/'a b' "), "{found:#?}");
     let found = explain("route: unknown cluster 'a\u{1b}[31m'");
     assert!(found[0].notes.iter().all(|note| !note.contains('\u{1b}')), "{found:#?}");
+}
+
+#[test]
+fn commands_name_no_type_that_the_line_does_not_state() {
+    let looks =
+        |line: &str| -> Vec<String> { explain(line).into_iter().flat_map(|meaning| meaning.look).collect() };
+    for (line, ..) in LINES {
+        for look in looks(line) {
+            assert!(!look.contains("TYPE") && !look.contains("{"), "{line}: {look}");
+        }
+    }
+    let refused = looks("malformed IP address: foo");
+    assert!(
+        refused.iter().any(|look| look.starts_with("xdscope log SESSION --filter kind:nack ")),
+        "{refused:?}"
+    );
 }

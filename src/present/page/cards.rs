@@ -5,7 +5,9 @@ use jiff::tz::TimeZone;
 use crate::body_comparison::{BodyComparison, LinePair};
 use crate::nack_card::{CardLine, NackCard, nack_message};
 use crate::report;
-use xdscope_engine::nack::{NackGroup, nack_groups, nack_report};
+use xdscope_engine::nack::{NackGroup, NackReport, nack_groups, nack_report};
+use xdscope_engine::problems::{Problem, ProblemFact};
+use xdscope_engine::store::{NackFact, WarmingFact};
 use xdscope_wire::text::{count, plural, type_label};
 
 use super::Page;
@@ -18,19 +20,86 @@ const MAX_BYTES: usize = 300_000;
 const MAX_CARDS: usize = 30;
 /// Lines of a comparison.
 const MAX_LINES: usize = 150;
+/// Resources that a problem compares, the lines of each, and the fields that it names.
+const MAX_COMPARED_OF_PROBLEM: usize = 2;
+const MAX_LINES_OF_PROBLEM: usize = 8;
+const MAX_FIELDS_OF_PROBLEM: usize = 4;
+/// Labels of the lines of a card that a problem has too.
+const FIELD_LABELS: [&str; 2] = ["resource", "field"];
 
-/// Adds the cards: open refusals first, then the newest.
-pub(super) fn cards(page: &Page<'_>, html: &mut Html) {
+/// NACKs that a client sent for one reason, with what is known about them.
+pub(super) struct Refusal {
+    group: NackGroup,
+    found: NackReport,
+    compared: Vec<BodyComparison>,
+}
+
+impl Refusal {
+    /// Returns the id of the card.
+    fn id(&self) -> String {
+        format!("nack-{}", self.group.nacks.first().map_or(0, |nack| nack.n.0))
+    }
+
+    /// Returns node, type and version.
+    fn title(&self) -> String {
+        let group = &self.group;
+        let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
+        let version = group.last().map(report::refused_version).unwrap_or_default();
+        format!("{node} {} {version}", type_label(group.type_url.as_str())).trim_end().to_owned()
+    }
+
+    fn card<'a>(
+        &'a self,
+        page: &'a Page<'_>,
+        warming: &'a [WarmingFact],
+        zone: &'a TimeZone,
+    ) -> NackCard<'a> {
+        let (clock, now) = (page.store.clock(), page.store.now());
+        NackCard { group: &self.group, report: &self.found, warming, clock, now, zone }
+    }
+}
+
+/// The refusals of the page, and the number of those without a card.
+pub(super) struct Refusals {
+    list: Vec<Refusal>,
+    more: usize,
+}
+
+impl Refusals {
+    /// Decodes the refusals: open ones first, then the newest.
+    pub(super) fn new(page: &Page<'_>) -> Refusals {
+        let mut groups = nack_groups(page.store);
+        groups.retain(|group| page.has(group.stream) && !group.nacks.is_empty());
+        let more = groups.len().saturating_sub(MAX_CARDS);
+        groups.truncate(MAX_CARDS);
+        let refusal = |group: NackGroup| {
+            let found = nack_report(page.store, page.schema, group.stream, &group.type_url, &group.nacks);
+            let compared = found.subjects.iter().map(BodyComparison::new).collect();
+            Refusal { group, found, compared }
+        };
+        Refusals { list: groups.into_iter().map(refusal).collect(), more }
+    }
+
+    /// Returns the refusal that a problem is about.
+    pub(super) fn of_problem(&self, problem: &ProblemFact) -> Option<&Refusal> {
+        if !matches!(problem.problem, Problem::Refused(_) | Problem::StillRefused(_)) {
+            return None;
+        }
+        let is_evidence = |nack: &NackFact| problem.messages.contains(&nack.n);
+        self.list.iter().find(|refusal| refusal.group.nacks.iter().any(is_evidence))
+    }
+}
+
+/// Adds the cards, folded if the refusal is over. Drops the refusals whose cards do not fit.
+pub(super) fn cards(page: &Page<'_>, refusals: &mut Refusals, html: &mut Html) {
     html.raw("<section id=\"nacks\" aria-labelledby=\"nacks-title\">");
     html.element("h2", &[("id", "nacks-title")], "NACKs");
-    let mut groups = nack_groups(page.store);
-    groups.retain(|group| page.has(group.stream));
-    if groups.is_empty() {
+    if refusals.list.is_empty() {
         html.element("p", &[("class", "muted")], "nothing was refused");
     }
-    let first = groups.get(..groups.len().min(MAX_CARDS)).unwrap_or_default();
-    let left = bounded(html, MAX_BYTES, first, |html, group| card(page, group, html));
-    let left = left + groups.len() - first.len();
+    let dropped = bounded(html, MAX_BYTES, &refusals.list, |html, refusal| card(page, refusal, html));
+    refusals.list.truncate(refusals.list.len() - dropped);
+    let left = dropped + refusals.more;
     if left > 0 {
         let command = page.source.command("log", " --filter 'kind:nack' --body");
         super::left_out(html, &plural(left as u64, "more NACK"), &command);
@@ -38,38 +107,52 @@ pub(super) fn cards(page: &Page<'_>, html: &mut Html) {
     html.raw("</section>\n");
 }
 
-fn card(page: &Page<'_>, group: &NackGroup, html: &mut Html) {
-    let (Some(last), Some(first)) = (group.last(), group.nacks.first()) else { return };
-    let found = nack_report(page.store, page.schema, group.stream, &group.type_url, &group.nacks);
+fn card(page: &Page<'_>, refusal: &Refusal, html: &mut Html) {
+    let group = &refusal.group;
+    let Some(last) = group.last() else { return };
     let mut warming = page.store.warming_of(group.stream);
     warming.retain(|fact| fact.type_url == group.type_url);
-    let texts = NackCard {
-        group,
-        report: &found,
-        warming: &warming,
-        clock: page.store.clock(),
-        now: page.store.now(),
-        zone: &TimeZone::UTC,
-    };
+    let zone = TimeZone::UTC;
+    let texts = refusal.card(page, &warming, &zone);
     let role = if group.is_open { "bad" } else { "muted" };
-    html.open("article", &[("class", &format!("card {role}")), ("id", &format!("nack-{}", first.n.0))]);
-    html.raw("<h3>");
+    html.open("article", &[("class", &format!("card {role}")), ("id", &refusal.id())]);
+    html.raw(if group.is_open { "<h3>" } else { "<details><summary><h3>" });
     let times = group.nacks.len() as u64;
     let word = if last.is_of_file() { "REJECTED" } else { "NACK" };
     let word = if times > 1 { format!("{word}×{}", count(times)) } else { word.to_owned() };
     html.element("span", &[("class", &format!("badge {role}"))], &word);
     html.raw(" ");
-    let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
-    let version = report::refused_version(last);
-    html.text(&cell(format!("{node} {} {version}", type_label(group.type_url.as_str())).trim_end()));
+    html.text(&cell(&refusal.title()));
     html.raw("</h3>");
+    if !group.is_open {
+        let (text, _) = texts.recovery();
+        html.element("span", &[("class", "muted")], &cell(&text));
+        html.raw("</summary>");
+    }
     quote(html, &nack_message(last));
     fields(html, texts.faults());
-    for subject in &found.subjects {
-        comparison(html, &BodyComparison::new(subject));
+    for compared in &refusal.compared {
+        comparison(html, compared, |pair| pair.is_shown, MAX_LINES);
     }
     fields(html, texts.history());
-    html.raw("</article>\n");
+    html.raw(if group.is_open { "</article>\n" } else { "</details></article>\n" });
+}
+
+/// Adds the fields at fault and the changed lines of the refused resources, and links the card.
+pub(super) fn evidence(page: &Page<'_>, refusal: &Refusal, html: &mut Html) {
+    let mut lines = refusal.card(page, &[], &TimeZone::UTC).faults();
+    lines.retain(|line| FIELD_LABELS.contains(&line.label));
+    lines.truncate(MAX_FIELDS_OF_PROBLEM);
+    fields(html, lines);
+    for compared in refusal.compared.iter().take(MAX_COMPARED_OF_PROBLEM) {
+        if compared.refused.is_some() {
+            comparison(html, compared, |pair| pair.differs || pair.why.is_some(), MAX_LINES_OF_PROBLEM);
+        }
+    }
+    html.raw("<p class=\"to-card\">");
+    let label = format!("All of the refusal: {}", refusal.title());
+    html.element("a", &[("href", &format!("#{}", refusal.id()))], &cell(&label));
+    html.raw("</p>");
 }
 
 fn fields(html: &mut Html, lines: Vec<CardLine>) {
@@ -86,8 +169,9 @@ fn fields(html: &mut Html, lines: Vec<CardLine>) {
     html.raw("</dl>");
 }
 
-/// Adds the last good and the refused content, side by side.
-fn comparison(html: &mut Html, compared: &BodyComparison) {
+/// Adds the last good and the refused content, side by side: at most `most` of the lines that
+/// `is_shown` accepts.
+fn comparison(html: &mut Html, compared: &BodyComparison, is_shown: fn(&LinePair) -> bool, most: usize) {
     if compared.refused.is_none() {
         html.element("p", &[("class", "muted")], &cell(&compared.absence()));
         return;
@@ -103,7 +187,7 @@ fn comparison(html: &mut Html, compared: &BodyComparison) {
     let mut skipped = 0;
     let mut shown = 0;
     for pair in &compared.pairs {
-        if !pair.is_shown || shown >= MAX_LINES {
+        if !is_shown(pair) || shown >= most {
             skipped += 1;
             continue;
         }

@@ -30,16 +30,16 @@ fn bars(numbers: &[u64], most: u64, width: u64, height: u64) -> String {
     path
 }
 
-/// Adds bars for the pushes of a row.
+/// Adds bars for the pushes of a row, and their number.
 pub(super) fn sparkline(html: &mut Html, numbers: &[u64]) {
     let width = (numbers.len() * 3).to_string();
     let most = numbers.iter().copied().max().unwrap_or(0);
-    let label = format!("pushes {}", count(numbers.iter().sum()));
     let size = format!("0 0 {width} {SPARK_HEIGHT}");
-    let attributes = [("class", "spark"), ("viewBox", &*size), ("width", &*width), ("role", "img")];
-    html.open("svg", &[&attributes[..], &[("height", "18"), ("aria-label", &*label)]].concat());
+    let attributes = [("class", "spark"), ("viewBox", &*size), ("width", &*width), ("aria-hidden", "true")];
+    html.open("svg", &[&attributes[..], &[("height", "18")]].concat());
     html.open("path", &[("d", &bars(numbers, most, 2, SPARK_HEIGHT))]);
-    html.raw("</path></svg>");
+    html.raw("</path></svg> ");
+    html.element("span", &[("class", "number")], &count(numbers.iter().sum()));
 }
 
 /// Adds the section with pushes and NACKs over time, and a histogram of times to the verdict.

@@ -26,7 +26,7 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
         block.add(&object);
     }
     let warming = page.store.warming();
-    for state in page.store.states().into_iter().filter(|state| page.has(state.stream)) {
+    for state in page.store.states().into_iter().filter(|state| page.has(state.summary.stream)) {
         block.add(&json::complete_state(&state, (&warming, None), (page.store, None), page.schema));
     }
     for stream in &page.streams {

@@ -1,6 +1,6 @@
 //! The graphs of the clients as SVG.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
 use crate::report;
@@ -13,7 +13,7 @@ use xdscope_wire::event::{Kind, StreamId};
 use xdscope_wire::text::{count, plural};
 
 use super::Page;
-use super::html::{Html, bounded};
+use super::html::{Html, bounded, cell};
 
 /// Bytes of the graphs.
 const MAX_BYTES: usize = 250_000;
@@ -21,8 +21,11 @@ const MAX_BYTES: usize = 250_000;
 const MAX_GRAPHS: usize = 6;
 /// Boxes of a graph. Those with a problem come first.
 const MAX_BOXES: usize = 60;
-/// Resources of a client beyond which the graph takes too long.
+/// Resources of a client, and of all clients, beyond which graphs take too long.
 const MAX_RESOURCES: u64 = 20_000;
+const MAX_RESOURCES_OF_PAGE: u64 = 120_000;
+/// Names of clients with one graph.
+const MAX_NAMES: usize = 12;
 
 /// Size of a box, and the gaps between boxes, in pixels.
 const BOX: (usize, usize) = (190, 52);
@@ -67,7 +70,57 @@ fn clients(page: &Page<'_>) -> Vec<DrawnClient> {
     clients
 }
 
-/// Adds the graphs of the first clients.
+/// Clients with equal graphs, and their graph.
+struct DrawnClients<'a> {
+    clients: Vec<&'a DrawnClient>,
+    drawing: Drawing,
+}
+
+impl DrawnClients<'_> {
+    /// Returns the name of a client, or the number of clients with the names of the first ones.
+    fn title(&self) -> String {
+        let mut names: Vec<&str> = self.clients.iter().map(|client| client.name.as_str()).collect();
+        if let [name] = names.as_slice() {
+            return (*name).to_owned();
+        }
+        names.sort_unstable();
+        let more = names.len().saturating_sub(MAX_NAMES);
+        let more = if more == 0 { String::new() } else { format!(" and {} more", count(more as u64)) };
+        let listed: Vec<&str> = names.iter().take(MAX_NAMES).copied().collect();
+        format!("{}: {}{more}", plural(names.len() as u64, "node"), listed.join(", "))
+    }
+}
+
+/// Returns the graphs of the first clients, each once, and the number of clients without one.
+fn drawings<'a>(page: &Page<'_>, clients: &'a [DrawnClient]) -> (Vec<DrawnClients<'a>>, usize) {
+    let now = (!page.store.clock().untimed).then(|| page.store.now());
+    let (mut shown, mut untold, mut drawn): (Vec<DrawnClients<'a>>, usize, u64) = (Vec::new(), 0, 0);
+    for client in clients {
+        let summaries = client.streams.iter().flat_map(|stream| page.store.summaries_of(*stream));
+        let resources: u64 =
+            summaries.filter(|fact| fact.state != TypeState::Idle).map(|fact| fact.resources).sum();
+        if resources > MAX_RESOURCES || drawn + resources > MAX_RESOURCES_OF_PAGE {
+            untold += 1;
+            continue;
+        }
+        drawn += resources;
+        let graph = Graph::of(page.store, page.schema, &client.streams);
+        if graph.nodes.is_empty() {
+            continue;
+        }
+        let drawing = drawing(&graph, now);
+        if let Some(equal) = shown.iter_mut().find(|of| of.drawing == drawing) {
+            equal.clients.push(client);
+        } else if shown.len() < MAX_GRAPHS {
+            shown.push(DrawnClients { clients: vec![client], drawing });
+        } else {
+            untold += 1;
+        }
+    }
+    (shown, untold)
+}
+
+/// Adds the graphs of the first clients. Equal graphs share a figure.
 pub(super) fn graphs(page: &Page<'_>, html: &mut Html) {
     html.raw("<section id=\"graphs\" aria-labelledby=\"graphs-title\">");
     html.element("h2", &[("id", "graphs-title")], "Graph");
@@ -77,29 +130,28 @@ pub(super) fn graphs(page: &Page<'_>, html: &mut Html) {
          dragging moves.</p>",
     );
     let clients = clients(page);
-    let mut shown = Vec::new();
-    let mut untold = 0;
-    for client in &clients {
-        let summaries = client.streams.iter().flat_map(|stream| page.store.summaries_of(*stream));
-        let resources: u64 =
-            summaries.filter(|fact| fact.state != TypeState::Idle).map(|fact| fact.resources).sum();
-        if shown.len() == MAX_GRAPHS || resources > MAX_RESOURCES {
-            untold += 1;
-            continue;
-        }
-        let graph = Graph::of(page.store, page.schema, &client.streams);
-        let now = (!page.store.clock().untimed).then(|| page.store.now());
-        if !graph.nodes.is_empty() {
-            shown.push((client, drawing(&graph, now)));
-        }
-    }
-    let left = bounded(html, MAX_BYTES, &shown, |html, (client, drawing)| {
-        figure(page, client, drawing, html);
-    });
+    let (shown, untold) = drawings(page, &clients);
+    let mut titles = HashSet::new();
+    let titled: Vec<(String, &DrawnClients<'_>)> = shown
+        .iter()
+        .map(|drawn| {
+            let title = drawn.title();
+            let stream = drawn.clients.iter().find_map(|client| client.streams.first());
+            let title = match (titles.insert(title.clone()), stream) {
+                (false, Some(stream)) => format!("{title} #{}", stream.0),
+                _ => title,
+            };
+            (title, drawn)
+        })
+        .collect();
+    html.raw("<div class=\"graphs\">");
+    let left = bounded(html, MAX_BYTES, &titled, |html, (title, drawn)| figure(page, title, drawn, html));
+    html.raw("</div>");
     if shown.is_empty() && untold == 0 {
         html.element("p", &[("class", "muted")], "no resources");
     }
-    let left = left + untold;
+    let dropped = shown.iter().rev().take(left).map(|drawn| drawn.clients.len()).sum::<usize>();
+    let left = dropped + untold;
     if left > 0 {
         let command = page.source.command("export", " --to dot --node NAME");
         super::left_out(html, &plural(left as u64, "more client"), &command);
@@ -169,7 +221,8 @@ fn layout(drawing: &Drawing) -> Vec<Option<(usize, usize)>> {
     places
 }
 
-fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut Html) {
+fn figure(page: &Page<'_>, title: &str, drawn: &DrawnClients<'_>, html: &mut Html) {
+    let drawing = &drawn.drawing;
     let places = layout(drawing);
     let used: BTreeSet<usize> = places.iter().flatten().map(|place| place.0).collect();
     let x = |column: usize| used.iter().position(|of| *of == column).unwrap_or(0) * (BOX.0 + GAP.0) + 4;
@@ -179,8 +232,8 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
     let (width, height) =
         (used.len() * (BOX.0 + GAP.0) - GAP.0 + 48, rows * (BOX.1 + GAP.1) - GAP.1 + 2 * MARGIN);
     html.raw("<figure>");
-    html.element("figcaption", &[], &client.name);
-    let label = format!("Graph of {}", client.name);
+    html.element("figcaption", &[], &cell(title));
+    let label = cell(&format!("Graph of {title}"));
     html.open("section", &[("class", "scroll graph"), ("tabindex", "0"), ("aria-label", &label)]);
     let size = format!("0 0 {width} {height}");
     let (width, height) = (width.to_string(), height.to_string());
@@ -228,7 +281,7 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
             count((drawing.boxes.len() - shown) as u64),
             count(drawing.boxes.len() as u64)
         );
-        let stream = client.streams.first().map_or(0, |of| of.0);
+        let stream = drawn.clients.iter().find_map(|client| client.streams.first()).map_or(0, |of| of.0);
         let command = page.source.command("export", &format!(" --to dot --stream '#{stream}'"));
         super::left_out(html, &what, &command);
     }

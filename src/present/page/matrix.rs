@@ -29,7 +29,7 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     html.raw("<section id=\"matrix\" aria-labelledby=\"matrix-title\">");
     html.element("h2", &[("id", "matrix-title")], "Nodes and types");
     html.raw("<section class=\"scroll\" tabindex=\"0\" aria-label=\"Table of nodes and types\">");
-    html.raw("<table class=\"matrix\"><thead><tr><th scope=\"col\">node</th><th scope=\"col\">problems</th><th scope=\"col\">variant</th>");
+    html.raw("<table class=\"matrix sortable\"><thead><tr><th scope=\"col\">node</th><th scope=\"col\">problems</th><th scope=\"col\">variant</th>");
     for url in &matrix.types {
         html.element("th", &[("scope", "col"), ("title", url.as_str())], &cell(&type_label(url.as_str())));
     }
@@ -41,10 +41,11 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     }
     let (now, clock) = (store.now(), store.clock());
     let clients = ClientColumns { now, clock, times: "×", idle: "idle" };
+    let chains = Chains::new(page);
     let left = bounded(html, MAX_BYTES, &matrix.rows, |html, row| {
         let of_row = row.streams.iter().filter_map(|stream| problems.get(&stream.stream)).flatten();
         let of_row: Vec<usize> = of_row.copied().collect::<BTreeSet<usize>>().into_iter().collect();
-        line(page, (clients, activity), row, &of_row, html);
+        line(page, (clients, activity), (row, &chains.streams_of(row)), &of_row, html);
     });
     html.raw("</tbody></table></section>");
     if left > 0 {
@@ -55,13 +56,37 @@ pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     html.raw("</section>\n");
 }
 
+/// The streams of the page by the first one of the client, so that a client counts from its first
+/// stream on.
+struct Chains {
+    first: HashMap<StreamId, StreamId>,
+    streams: HashMap<StreamId, Vec<StreamId>>,
+}
+
+impl Chains {
+    fn new(page: &Page<'_>) -> Chains {
+        let mut chains = Chains { first: HashMap::new(), streams: HashMap::new() };
+        for stream in &page.streams {
+            chains.first.insert(stream.stream, stream.first);
+            chains.streams.entry(stream.first).or_default().push(stream.stream);
+        }
+        chains
+    }
+
+    /// Returns the streams of a client, from its first one on.
+    fn streams_of(&self, row: &Row) -> BTreeSet<StreamId> {
+        let firsts = row.all_streams().filter_map(|stream| self.first.get(&stream));
+        firsts.filter_map(|first| self.streams.get(first)).flatten().copied().collect()
+    }
+}
+
 /// Adds what editions of the protocol read in two ways, and no message has decided yet.
 fn readings(page: &Page<'_>, matrix: &Rows, html: &mut Html) {
     let mut texts: Vec<String> = Vec::new();
     for cell in matrix.rows.iter().flat_map(|row| &row.cells).flatten() {
         let Some(state) = page.store.state(cell.stream, &cell.type_url) else { continue };
-        let node = report::client_name(state.node.as_deref(), state.stream, &page.marks);
-        let label = type_label(state.type_url.as_str());
+        let node = report::client_name(state.summary.node.as_deref(), state.summary.stream, &page.marks);
+        let label = type_label(state.summary.type_url.as_str());
         for reading in open_readings_of(page.store, page.schema, &state) {
             texts.push(format!("{node}: {label} {}", report::open_reading(&reading, None)));
         }
@@ -82,7 +107,7 @@ fn readings(page: &Page<'_>, matrix: &Rows, html: &mut Html) {
 fn line(
     page: &Page<'_>,
     (clients, activity): (ClientColumns, &Activity),
-    row: &Row,
+    (row, streams): (&Row, &BTreeSet<StreamId>),
     problems: &[usize],
     html: &mut Html,
 ) {
@@ -112,9 +137,9 @@ fn line(
         }
     }
     html.raw("<td>");
-    super::charts::sparkline(html, &activity.pushes_of(row.streams.iter().map(|stream| stream.stream)));
+    super::charts::sparkline(html, &activity.pushes_of(streams.iter().copied()));
     html.raw("</td>");
-    let ack = store.ack_ms(row.streams.iter().map(|stream| stream.stream));
+    let ack = store.ack_ms(streams.iter().copied());
     let time = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency);
     let (p50, p99) = ack.map_or(("-".to_owned(), "-".to_owned()), |(p50, p99)| (time(p50), time(p99)));
     html.element("td", &[("class", "number")], &p50);

@@ -21,6 +21,7 @@
 
 mod cards;
 mod charts;
+mod contents;
 mod data;
 mod facts;
 mod findings;
@@ -51,7 +52,12 @@ use html::Html;
 pub const MAX_PAGE_BYTES: usize = 2_000_000;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(
+    include_str!("sort.js"),
+    include_str!("filter.js"),
+    include_str!("page.js"),
+    include_str!("graph.js")
+);
 
 /// A source at its end, and what is known about it.
 #[derive(Clone, Copy, Debug)]
@@ -153,12 +159,14 @@ pub fn write(
         html.raw("</li>");
     }
     html.raw("</ul></nav>\n<main>\n");
-    problems::problems(&page, &mut html);
+    let (mut refusals, mut nacks) = (cards::Refusals::new(&page), Html::default());
+    cards::cards(&page, &mut refusals, &mut nacks);
+    problems::problems(&page, &refusals, &mut html);
     let activity = Activity::of_streams(store, charts::PARTS, &|stream| page.has(stream));
     matrix::matrix(&page, &activity, &mut html);
     charts::charts(&page, &activity, &mut html);
     timeline::section(&page, &mut html);
-    cards::cards(&page, &mut html);
+    html.append(&nacks);
     graphs::graphs(&page, &mut html);
     streams::streams(&page, &mut html);
     findings::findings(&page, &mut html);

@@ -1,35 +1,43 @@
-"use strict";
 (() => {
   const MAX_PRINTED_ROWS = 500;
   const OVERSCAN_ROWS = 12;
   const byId = (id) => document.getElementById(id);
   const block = JSON.parse(byId("rows").textContent);
+  const contents = JSON.parse(byId("contents").textContent);
   const field = Object.fromEntries(block.fields.map((name, at) => [name, at]));
   const ANSWERS = block.fields.length;
   const NUMBERS = new Set(["n", "stream", "dir"]);
   const value = (row, name) => (NUMBERS.has(name) ? row[field[name]] : block.strings[row[field[name]]]);
   const ARROWS = ["", "→", "←"];
   const DIRECTIONS = ["life", "req", "resp"];
-  const DIRECTION_WORDS = ["", "req", "resp"];
 
-  // Titles and cells of the columns, as `xdscope log` has them.
+  // Titles and cells of the columns, as `xdscope log` has them. `key` sorts where it is not the text.
+  const column = (title, text, name = "", key = text) => ({ title, text, name, key });
+  const of = (name) => (row) => value(row, name);
   const COLUMNS = [
-    ["#", (row) => String(row[0] || "-"), "number muted"],
-    ["TIME", (row) => value(row, "time"), "number"],
-    ["Δ", (row) => value(row, "delta"), "number muted"],
-    ["NODE", (row) => `${value(row, "node")} #${value(row, "stream")}`, ""],
-    ["", (row) => ARROWS[value(row, "dir")], "muted"],
-    ["TYPE", (row) => value(row, "type"), ""],
-    ["KIND", (row) => value(row, "kind"), "kind"],
-    ["VER", (row) => value(row, "version"), ""],
-    ["NONCE", (row) => value(row, "nonce"), ""],
-    ["RESOURCES", (row) => value(row, "resources"), ""],
-    ["SIZE", (row) => value(row, "size"), "number"],
-    ["LAT", (row) => value(row, "latency"), "number"],
-    ["NOTE", (row) => value(row, "note"), "long"],
+    column("#", (row) => String(row[0] || "-"), "number muted"),
+    column("TIME", of("time"), "number", (row) => placeOf.get(row)),
+    column("Δ", of("delta"), "number muted"),
+    column("NODE", (row) => `${value(row, "node")} #${value(row, "stream")}`, "node"),
+    column("DIR", (row) => ARROWS[value(row, "dir")], "muted", of("dir")),
+    column("TYPE", of("type")),
+    column("KIND", of("kind"), "kind", of("kind_word")),
+    column("VER", of("version"), "short"),
+    column("NONCE", of("nonce"), "short"),
+    column("RESOURCES", of("resources")),
+    column("SIZE", of("size"), "number"),
+    column("LAT", of("latency"), "number"),
+    column("NOTE", of("note"), "long"),
   ];
+  const named = (...titles) => titles.map((title) => COLUMNS.find((of) => of.title === title));
+  // A phone begins with what happened and why. An opened message has all columns.
+  const NARROW = named("KIND", "TYPE", "NOTE", "#", "NODE", "TIME", "VER", "RESOURCES", "SIZE", "LAT");
+  const LADDER_WORDS = named("TYPE", "KIND", "VER", "NONCE", "RESOURCES");
+  const lane = column("client → server, server → client", (row) => LADDER_WORDS.map(({ text }) => text(row)).filter(Boolean).join("  "));
+  const LADDER = [...named("#", "TIME", "NODE"), lane, ...named("LAT", "NOTE")];
 
   const rows = block.rows;
+  const placeOf = new Map(rows.map((row, at) => [row, at]));
   const byNumber = new Map();
   const answeredBy = new Map();
   rows.forEach((row, at) => {
@@ -37,209 +45,20 @@
     if (row[ANSWERS] && value(row, "dir") === 1) answeredBy.set(row[ANSWERS], row[0]);
   });
   const pairOf = (row) => answeredBy.get(row[0]) || row[ANSWERS] || 0;
-
-  // The filter: the grammar of the screens, over what the columns show.
-  const FIELDS = {
-    node: (row) => [value(row, "node")],
-    type: (row) => [value(row, "type_word"), value(row, "type")],
-    stream: (row) => [String(value(row, "stream"))],
-    dir: (row) => [DIRECTION_WORDS[value(row, "dir")]],
-    kind: (row) => [value(row, "kind_word")],
-    version: (row) => [value(row, "version")],
-    nonce: (row) => [value(row, "nonce")],
-    err: (row) => [value(row, "note")],
-  };
-  // Fields whose text may be a part of the value.
-  const PARTIAL_FIELDS = new Set(["err"]);
-  const ELSEWHERE = new Set(["name", "state", "rule", "has", "field", "age"]);
-  const UNITS = { ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
-  const BYTES = { "": 1, b: 1, k: 1e3, kb: 1e3, m: 1e6, mb: 1e6, g: 1e9, gb: 1e9 };
-  // A time such as 1.5s in milliseconds.
-  const millis = (text) => {
-    const found = /^\+?([\d.]+)\s*(ns|us|µs|ms|s|m|h|d)$/.exec(text);
-    return found ? Number(found[1]) * UNITS[found[2]] : NaN;
-  };
-  const bytes = (text) => {
-    const found = /^([\d.,]+)\s*([a-z]*)!?$/i.exec(text);
-    return found && found[2].toLowerCase() in BYTES
-      ? Number(found[1].replaceAll(",", "")) * BYTES[found[2].toLowerCase()] : NaN;
-  };
-  // A time of day, or one since the start, in milliseconds.
-  const moment = (text) => {
-    if (text.startsWith("+")) return millis(text);
-    const found = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text);
-    return found ? (Number(found[1]) * 60 + Number(found[2])) * 6e4 + Number(found[3] || 0) * 1e3 : NaN;
-  };
-  const NUMERIC = {
-    size: [(row) => bytes(value(row, "size")), bytes],
-    lat: [(row) => millis(value(row, "latency")), millis],
-    res: [(row) => Number.parseInt(value(row, "resources").replaceAll(",", ""), 10), Number],
-  };
-  const COMPARE = {
-    ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b, "=": (a, b) => a === b,
-  };
-  const regex = (source) => {
-    const capitals = /\p{Lu}/u.test(source.replace(/\\./gsu, ""));
-    try {
-      return new RegExp(source, capitals ? "su" : "siu");
-    } catch {
-      throw new Error(`not a regex: /${source}/`);
-    }
-  };
-  const literal = (text) => text.replace(/[.*+?^${}()|[\]\\\/]/g, "\\$&");
-  // A word is a list of [character, is it quoted].
-  const pattern = (word, isWhole) => {
-    const isGlob = word.some(([c, quoted]) => c === "*" && !quoted);
-    const source = word.map(([c, quoted]) => (c === "*" && !quoted ? ".*" : literal(c))).join("");
-    const capitals = word.some(([c]) => /\p{Lu}/u.test(c));
-    return new RegExp(isWhole || isGlob ? `^${source}$` : source, capitals ? "su" : "siu");
-  };
-  const anyColumn = (found) => (row) => COLUMNS.some(([, text]) => found.test(text(row)));
-  const ofField = (name, found) => (row) => FIELDS[name](row).some((text) => found.test(text));
-  const unknown = (name) => ELSEWHERE.has(name)
-    ? new Error(`${name}: is not on this page; xdscope log --filter knows it`)
-    : new Error(`unknown field: ${name}; one of ${[...Object.keys(FIELDS), ...Object.keys(NUMERIC), "after", "before"].join(", ")}`);
-  const condition = (word) => {
-    const plain = word.map(([c]) => c).join("");
-    const range = /^#(\d+)(?:(\.\.)#?(\d*))?$/.exec(plain);
-    if (range) {
-      const from = Number(range[1]);
-      const to = range[2] ? (range[3] ? Number(range[3]) : Infinity) : from;
-      return (row) => row[0] >= from && row[0] <= to;
-    }
-    const numeric = /^([a-z]+)(>=|<=|>|<|=)(.+)$/.exec(plain);
-    if (numeric && NUMERIC[numeric[1]]) {
-      const [of, parse] = NUMERIC[numeric[1]];
-      const limit = parse(numeric[3]);
-      if (Number.isNaN(limit)) throw new Error(`not a number for ${numeric[1]}: ${numeric[3]}`);
-      return (row) => COMPARE[numeric[2]](of(row), limit);
-    }
-    const named = /^([a-z]+)[:=](.*)$/su.exec(plain);
-    if (!named || plain.includes("://")) return anyColumn(pattern(word, false));
-    const [, name, text] = named;
-    if (name === "after" || name === "before") {
-      const isAfter = name === "after";
-      if (text.startsWith("#")) {
-        const limit = Number(text.slice(1));
-        return (row) => row[0] > 0 && (isAfter ? row[0] > limit : row[0] < limit);
-      }
-      const limit = moment(text);
-      if (Number.isNaN(limit)) throw new Error(`not a time: ${text}`);
-      return (row) => (isAfter ? moment(value(row, "time")) >= limit : moment(value(row, "time")) < limit);
-    }
-    if (!FIELDS[name]) throw unknown(name);
-    if (!text) throw new Error(`${name}: needs a value`);
-    const rest = word.slice(name.length + 1);
-    const bare = name === "stream" && rest[0][0] === "#" ? rest.slice(1) : rest;
-    return ofField(name, pattern(bare, !PARTIAL_FIELDS.has(name)));
-  };
-  const MAX_DEPTH = 64;
-  const tokensOf = (text) => {
-    const tokens = [];
-    const chars = [...text];
-    let at = 0;
-    const untilSlash = () => {
-      let source = "";
-      for (at += 1; at < chars.length; at += 1) {
-        if (chars[at] === "/") {
-          at += 1;
-          return source;
-        }
-        if (chars[at] === "\\" && at + 1 < chars.length) {
-          source += chars[at + 1] === "/" ? "\\/" : chars[at] + chars[at + 1];
-          at += 1;
-        } else source += chars[at];
-      }
-      throw new Error("the closing / of this regex is missing");
-    };
-    while (at < chars.length) {
-      const c = chars[at];
-      if (/\s/u.test(c)) at += 1;
-      else if ("|!()".includes(c)) {
-        tokens.push(c);
-        at += 1;
-      } else if (c === "/") tokens.push(anyColumn(regex(untilSlash())));
-      else {
-        const word = [];
-        let isDone = false;
-        while (at < chars.length && !isDone && !/[\s|()]/u.test(chars[at])) {
-          const so = word.map(([letter]) => letter).join("");
-          if (chars[at] === "/" && /^[a-z]+:$/.test(so) && chars[at + 1] !== "/") {
-            const name = so.slice(0, -1);
-            if (!FIELDS[name]) throw unknown(name);
-            tokens.push(ofField(name, regex(untilSlash())));
-            word.length = 0;
-            isDone = true;
-          } else if (chars[at] === '"') {
-            at += 1;
-            while (chars[at] !== '"') {
-              if (chars[at] === "\\") at += 1;
-              if (at >= chars.length) throw new Error("the closing quote is missing");
-              word.push([chars[at], true]);
-              at += 1;
-            }
-            at += 1;
-          } else {
-            word.push([chars[at], false]);
-            at += 1;
-          }
-        }
-        if (word.length) tokens.push(condition(word));
-      }
-    }
-    return tokens;
-  };
-  // `|` binds weakest, then the space, then `!`.
-  const parse = (text) => {
-    const tokens = tokensOf(text);
-    let at = 0;
-    let depth = 0;
-    const unary = () => {
-      const token = tokens[at];
-      at += 1;
-      if (typeof token === "function") return token;
-      depth += 1;
-      if (depth > MAX_DEPTH) throw new Error("nested too deeply");
-      let test;
-      if (token === "!") {
-        const inner = unary();
-        test = (row) => !inner(row);
-      } else if (token === "(") {
-        test = any();
-        if (tokens[at] !== ")") throw new Error("the closing ) is missing");
-        at += 1;
-      } else throw new Error("expected something to match");
-      depth -= 1;
-      return test;
-    };
-    const all = () => {
-      const tests = [unary()];
-      while (at < tokens.length && tokens[at] !== "|" && tokens[at] !== ")") tests.push(unary());
-      return (row) => tests.every((test) => test(row));
-    };
-    const any = () => {
-      const tests = [all()];
-      while (tokens[at] === "|") {
-        at += 1;
-        tests.push(all());
-      }
-      return (row) => tests.some((test) => test(row));
-    };
-    if (!tokens.length) return () => true;
-    const test = any();
-    if (at < tokens.length) throw new Error("this ) has no opening (");
-    return test;
-  };
+  const parse = makeFilter(block, COLUMNS, value);
 
   const [list, input, count, asLadder, detail] = ["list", "q", "count", "as-ladder", "detail"].map(byId);
-  const make = (tag, className, text) => {
+  const make = (tag, className, ...children) => {
     const element = document.createElement(tag);
     if (className) element.className = className;
-    if (text !== undefined) element.textContent = text;
+    element.append(...children.filter((child) => child !== undefined && child !== ""));
     return element;
   };
-  let shown = rows.map((_, at) => at);
+  // The rows of the list, the place of the chosen one, and the row that is open below the list.
+  let listed = rows.map((_, at) => at);
   let active = -1;
+  let opened = -1;
+  let sorting = { column: undefined, isDescending: false };
   let rowHeight = 26;
   let drawn = [-1, -1];
 
@@ -253,62 +72,56 @@
   table.id = "grid";
   table.tabIndex = 0;
 
-  const titles = () => {
+  const isNarrow = matchMedia("(max-width: 44rem)");
+  let columns = COLUMNS;
+  const titles = (isPrinted) => {
+    columns = asLadder.checked ? LADDER : isNarrow.matches && !isPrinted ? NARROW : COLUMNS;
     table.className = asLadder.checked ? "as-ladder" : "as-table";
-    const line = make("tr");
-    const names = asLadder.checked ? ["#", "TIME", "NODE", "client → server, server → client", "LAT", "NOTE"] : COLUMNS.map(([title]) => title);
-    for (const name of names) {
-      const cell = make("th", "", name);
+    const cells = columns.map(({ title, name }) => make("th", name, title));
+    for (const [at, cell] of cells.entries()) {
       cell.scope = "col";
-      line.append(cell);
+      if (columns[at] === sorting.column) cell.setAttribute("aria-sort", sorting.isDescending ? "descending" : "ascending");
     }
-    head.replaceChildren(line);
-    return names.length;
+    sortByTitles(cells, (at, isDescending) => {
+      sorting = { column: columns[at], isDescending };
+      apply();
+    });
+    head.replaceChildren(make("tr", "", ...cells));
   };
-  let width = titles();
+  titles(false);
 
   const space = (height) => {
-    const line = make("tr", "space");
-    line.setAttribute("aria-hidden", "true");
     const cell = make("td");
-    cell.colSpan = width;
+    cell.colSpan = columns.length;
     cell.style.height = `${height}px`;
-    line.append(cell);
+    const line = make("tr", "space", cell);
+    line.setAttribute("aria-hidden", "true");
     return line;
   };
-  const cellsOf = (row) => {
-    const role = value(row, "role");
-    if (!asLadder.checked) {
-      return COLUMNS.map(([, text, name]) => {
-        const cell = make("td", name === "kind" ? role : name, text(row));
-        if (name === "long") cell.title = text(row);
-        return cell;
-      });
-    }
-    const lane = make("td", "lane-cell");
-    const words = [5, 6, 7, 8, 9].map((at) => COLUMNS[at][1](row)).filter(Boolean);
-    lane.append(make("span", "lane", words.join("  ")));
-    return [0, 1, 3].map((at) => make("td", COLUMNS[at][2], COLUMNS[at][1](row)))
-      .concat(lane, [11, 12].map((at) => make("td", COLUMNS[at][2], COLUMNS[at][1](row))));
+  const cellOf = (row, { text, name }) => {
+    if (columns === LADDER && text === lane.text) return make("td", "lane-cell", make("span", "lane", text(row)));
+    const cell = make("td", name === "kind" ? `kind ${value(row, "role")}`.trim() : name, text(row));
+    if (name === "long") cell.title = text(row);
+    return cell;
   };
   const lineOf = (place) => {
-    const row = rows[shown[place]];
-    const line = make("tr", `${DIRECTIONS[value(row, "dir")]} ${asLadder.checked ? value(row, "role") : ""}`.trim());
+    const row = rows[listed[place]];
+    const line = make("tr", `${DIRECTIONS[value(row, "dir")]} ${columns === LADDER ? value(row, "role") : ""}`.trim());
     line.id = `row-${place}`;
     line.dataset.place = place;
     line.setAttribute("aria-rowindex", place + 2);
     line.setAttribute("aria-selected", String(place === active));
-    line.append(...cellsOf(row));
+    line.append(...columns.map((of) => cellOf(row, of)));
     return line;
   };
   const draw = (force) => {
     const first = Math.max(0, Math.floor(list.scrollTop / rowHeight) - OVERSCAN_ROWS);
-    const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / rowHeight) + OVERSCAN_ROWS);
+    const last = Math.min(listed.length, Math.ceil((list.scrollTop + list.clientHeight) / rowHeight) + OVERSCAN_ROWS);
     if (!force && first === drawn[0] && last === drawn[1]) return;
     drawn = [first, last];
     const lines = [];
     for (let place = first; place < last; place += 1) lines.push(lineOf(place));
-    body.replaceChildren(space(first * rowHeight), ...lines, space((shown.length - last) * rowHeight));
+    body.replaceChildren(space(first * rowHeight), ...lines, space((listed.length - last) * rowHeight));
     const line = body.children[1];
     const height = lines.length ? line.getBoundingClientRect().height : 0;
     if (height > 4 && Math.abs(height - rowHeight) > 0.5) {
@@ -317,53 +130,99 @@
     }
   };
 
-  const link = (n) => {
-    const anchor = make("a", "", `#${n}`);
-    anchor.href = `#m${n}`;
+  // An opened message: its columns, names, error, broken rules and body.
+  const item = (label, className, ...children) => make("div", className, make("dt", "", label), make("dd", "", ...children));
+  const link = (hash, text) => {
+    const anchor = make("a", "", text);
+    anchor.href = hash;
     return anchor;
   };
-  const describe = () => {
-    const row = rows[shown[active]];
-    detail.hidden = !row;
-    if (!row) return detail.replaceChildren();
+  const leftOut = (row, content) => {
+    const what = content ? content.left_out : "the content";
+    const command = row[0] ? contents.command.join(row[0]) : content?.command;
+    return what && command && make("p", "left-out", `${what} left out of this page: `, make("code", "", command));
+  };
+  const bodyOf = (text) => {
+    const element = make("pre", "body", text);
+    element.tabIndex = 0;
+    return element;
+  };
+  const message = (at, button) => {
+    const row = rows[at];
+    const content = contents.messages[at];
+    const title = make("h3", "", [row[0] ? `#${row[0]}` : "", value(row, "type"), value(row, "kind")].filter(Boolean).join(" "));
     const items = make("dl");
-    for (const [title, text] of COLUMNS) {
+    for (const { title: label, text, name } of COLUMNS) {
       const words = text(row);
-      if (!title || !words) continue;
-      const item = make("div", title === "NOTE" ? "wide" : "");
-      item.append(make("dt", "", title.toLowerCase()), make("dd", title === "KIND" ? value(row, "role") : "", words));
-      items.append(item);
+      if (words && label !== "#" && label !== "KIND") items.append(item(label === "Δ" ? label : label.toLowerCase(), name === "long" ? "wide" : "", words));
     }
     const pair = pairOf(row);
-    if (pair) {
-      const item = make("div");
-      const text = make("dd");
-      text.append(link(pair));
-      item.append(make("dt", "", "pair"), text);
-      items.append(item);
-    }
-    detail.replaceChildren(items);
+    if (pair) items.append(item("pair", "", link(`#m${pair}`, `#${pair}`)));
+    for (const [rule, text] of content?.rules || []) items.append(item("rule", "wide", link(`#rule-${rule}`, rule), ` ${text}`));
+    const names = (content?.names || []).map((name) => make("li", "", name));
+    if (content?.more) names.push(make("li", "muted", content.more));
+    if (names.length) items.append(item("names", "wide", make("ul", "names", ...names)));
+    return make("article", "", title, button, items, content?.error && make("blockquote", "", content.error),
+      content?.body && bodyOf(content.body), leftOut(row, content));
+  };
+  const toTimeline = (at) => {
+    const isListed = listed.includes(at);
+    const button = make("button", "", isListed ? "Show in the timeline" : "Show in the timeline without the filter");
+    button.type = "button";
+    button.addEventListener("click", () => {
+      if (!isListed) {
+        input.value = "";
+        apply();
+      }
+      opened = at;
+      select(listed.indexOf(at), true);
+      table.focus({ preventScroll: true });
+    });
+    return button;
+  };
+  const describe = () => {
+    detail.hidden = opened < 0;
+    byId("timeline").classList.toggle("opened", opened >= 0);
+    if (opened < 0) return detail.replaceChildren();
+    const isChosen = listed[active] === opened;
+    const pair = byNumber.get(pairOf(rows[opened]));
+    const parts = [message(opened, isChosen ? undefined : toTimeline(opened))];
+    if (pair !== undefined) parts.push(message(pair, toTimeline(pair)));
+    const button = make("button", "close", "Close");
+    button.type = "button";
+    button.addEventListener("click", close);
+    detail.replaceChildren(button, ...parts);
+    detail.scrollTop = 0;
+  };
+  const close = () => {
+    opened = -1;
+    describe();
+    table.focus({ preventScroll: true });
   };
   const select = (place, center) => {
-    active = Math.max(0, Math.min(shown.length - 1, place));
+    active = Math.max(0, Math.min(listed.length - 1, place));
+    if (opened >= 0) opened = listed[active];
+    describe();
     const top = active * rowHeight;
-    const header = head.getBoundingClientRect().height;
-    const room = list.clientHeight - header;
+    const room = list.clientHeight - head.getBoundingClientRect().height;
     if (center) list.scrollTop = top - room / 2;
     else if (top < list.scrollTop) list.scrollTop = top;
     else if (top + rowHeight > list.scrollTop + room) list.scrollTop = top + rowHeight - room;
     draw(true);
     table.setAttribute("aria-activedescendant", `row-${active}`);
-    describe();
   };
+  const open = (place) => {
+    opened = listed[place];
+    select(place);
+    detail.scrollIntoView({ block: "nearest" });
+  };
+  // Opens a message. One that the filter hides stays out of the list.
   const show = (n) => {
     const at = byNumber.get(n);
     if (at === undefined) return;
-    if (!shown.includes(at)) {
-      input.value = "";
-      apply();
-    }
-    select(shown.indexOf(at), true);
+    opened = at;
+    if (listed.includes(at)) select(listed.indexOf(at), true);
+    else describe();
   };
   const apply = () => {
     let matches;
@@ -375,15 +234,14 @@
       count.textContent = error.message;
       return;
     }
-    const before = shown[active];
-    shown = [];
-    rows.forEach((row, at) => {
-      if (matches(row)) shown.push(at);
-    });
-    active = before === undefined ? -1 : shown.indexOf(before);
-    table.setAttribute("aria-rowcount", shown.length + 1);
+    const before = listed[active];
+    listed = rows.map((_, at) => at).filter((at) => matches(rows[at]));
+    const { column: by, isDescending } = sorting;
+    if (by) listed = shown.sorted(listed, (at) => by.key(rows[at]), isDescending);
+    active = before === undefined ? -1 : listed.indexOf(before);
+    table.setAttribute("aria-rowcount", listed.length + 1);
     const left = block.left_out ? `; ${block.left_out}` : "";
-    count.textContent = `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows${left}`;
+    count.textContent = `${listed.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows${left}`;
     list.scrollTop = 0;
     draw(true);
     describe();
@@ -393,20 +251,23 @@
   new ResizeObserver(() => draw(true)).observe(list);
   body.addEventListener("click", (event) => {
     const line = event.target.closest("tr[data-place]");
-    if (line) select(Number(line.dataset.place));
+    if (line) open(Number(line.dataset.place));
   });
   table.addEventListener("keydown", (event) => {
     const page = Math.max(1, Math.floor(list.clientHeight / rowHeight) - 2);
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -shown.length, End: shown.length };
-    if (event.ctrlKey || event.altKey || event.metaKey || !shown.length) return;
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -listed.length, End: listed.length };
+    if (event.ctrlKey || event.altKey || event.metaKey || !listed.length) return;
     if (steps[event.key] !== undefined) {
       event.preventDefault();
+      table.focus({ preventScroll: true });
       select(active < 0 && event.key !== "End" ? 0 : active + steps[event.key]);
-    } else if (event.key === "Enter" && active >= 0) {
+    } else if (event.key === "Enter" && active >= 0 && event.target === table) {
       event.preventDefault();
-      const pair = pairOf(rows[shown[active]]);
-      if (pair) show(pair);
-    }
+      open(active);
+    } else if (event.key === "Escape") close();
+  });
+  detail.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea") || event.ctrlKey || event.metaKey) return;
@@ -421,14 +282,19 @@
     } else if (event.key === "ArrowDown" || event.key === "Enter") {
       event.preventDefault();
       table.focus({ preventScroll: true });
-      if (shown.length) select(Math.max(active, 0));
+      if (listed.length) select(Math.max(active, 0));
     }
   });
-  asLadder.addEventListener("change", () => {
-    width = titles();
+  const relayout = () => {
+    titles(false);
     draw(true);
-  });
+  };
+  asLadder.addEventListener("change", relayout);
+  isNarrow.addEventListener("change", relayout);
   const go = () => {
+    const target = location.hash.length > 1 && byId(location.hash.slice(1));
+    const folded = target && target.querySelector(":scope > details");
+    if (folded) folded.open = true;
     const n = /^#m(\d+)$/.exec(location.hash);
     if (!n) return;
     show(Number(n[1]));
@@ -437,98 +303,22 @@
   };
   addEventListener("hashchange", go);
   document.addEventListener("click", (event) => {
-    const anchor = event.target.closest('a[href^="#m"]');
-    // A second click on one number does not change the hash.
+    const anchor = event.target.closest('a[href^="#"]');
+    // A second click on one link does not change the hash.
     if (anchor && anchor.hash === location.hash) go();
   });
   addEventListener("beforeprint", () => {
+    titles(true);
     const lines = [];
-    for (let place = 0; place < Math.min(shown.length, MAX_PRINTED_ROWS); place += 1) lines.push(lineOf(place));
-    if (shown.length > lines.length) {
-      const line = make("tr");
-      const cell = make("td", "muted", `${(shown.length - lines.length).toLocaleString("en")} more rows`);
-      cell.colSpan = width;
-      line.append(cell);
-      lines.push(line);
+    for (let place = 0; place < Math.min(listed.length, MAX_PRINTED_ROWS); place += 1) lines.push(lineOf(place));
+    if (listed.length > lines.length) {
+      const cell = make("td", "muted", `${(listed.length - lines.length).toLocaleString("en")} more rows`);
+      cell.colSpan = columns.length;
+      lines.push(make("tr", "", cell));
     }
     body.replaceChildren(...lines);
   });
-  addEventListener("afterprint", () => draw(true));
-
-  // Graphs: drag or arrows to move, + and - or Ctrl and the wheel to zoom, 0 for all.
-  const MAX_ZOOM = 8;
-  for (const graph of document.querySelectorAll(".graph")) {
-    const svg = graph.querySelector("svg");
-    const whole = svg.viewBox.baseVal;
-    const [width, height] = [whole.width, whole.height];
-    let [x, y, zoom] = [0, 0, 1];
-    const show = () => {
-      const room = [width / zoom, height / zoom];
-      x = Math.max(0, Math.min(width - room[0], x));
-      y = Math.max(0, Math.min(height - room[1], y));
-      // A finger moves the graph, and without a zoom the page.
-      svg.classList.toggle("zoomed", zoom > 1);
-      svg.setAttribute("viewBox", `${x} ${y} ${room[0]} ${room[1]}`);
-    };
-    const zoomBy = (factor, atX = 0.5, atY = 0.5) => {
-      const next = Math.max(1, Math.min(MAX_ZOOM, zoom * factor));
-      x += (width / zoom - width / next) * atX;
-      y += (height / zoom - height / next) * atY;
-      zoom = next;
-      show();
-    };
-    const moveBy = (dx, dy) => {
-      x += (dx * width) / zoom / 10;
-      y += (dy * height) / zoom / 10;
-      show();
-    };
-    const reset = () => {
-      zoom = 1;
-      show();
-    };
-    const bar = make("div", "zoom");
-    const buttons = [["+", "Zoom in", () => zoomBy(1.5)], ["\u2212", "Zoom out", () => zoomBy(1 / 1.5)], ["Fit", "Show all", reset]];
-    for (const [text, label, act] of buttons) {
-      const button = make("button", "", text);
-      button.type = "button";
-      button.setAttribute("aria-label", `${label}: ${graph.getAttribute("aria-label")}`);
-      button.addEventListener("click", act);
-      bar.append(button);
-    }
-    graph.before(bar);
-    const keys = {
-      "+": () => zoomBy(1.5), "=": () => zoomBy(1.5), "-": () => zoomBy(1 / 1.5), 0: reset,
-      ArrowLeft: () => moveBy(-1, 0), ArrowRight: () => moveBy(1, 0), ArrowUp: () => moveBy(0, -1), ArrowDown: () => moveBy(0, 1),
-    };
-    graph.addEventListener("keydown", (event) => {
-      const act = keys[event.key];
-      // Without a zoom the arrows scroll.
-      if (!act || event.ctrlKey || event.metaKey || event.altKey || (zoom === 1 && event.key.startsWith("Arrow"))) return;
-      event.preventDefault();
-      act();
-    });
-    svg.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey) return;
-      event.preventDefault();
-      const box = svg.getBoundingClientRect();
-      zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
-    }, { passive: false });
-    let from = null;
-    svg.addEventListener("pointerdown", (event) => {
-      if (zoom === 1 || event.button !== 0) return;
-      from = [event.clientX, event.clientY, x, y];
-      svg.setPointerCapture(event.pointerId);
-    });
-    svg.addEventListener("pointermove", (event) => {
-      if (!from) return;
-      const scale = width / zoom / svg.getBoundingClientRect().width;
-      x = from[2] - (event.clientX - from[0]) * scale;
-      y = from[3] - (event.clientY - from[1]) * scale;
-      show();
-    });
-    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => (from = null));
-    addEventListener("beforeprint", reset);
-  }
+  addEventListener("afterprint", relayout);
 
   for (const id of ["tools", "list", "keys"]) byId(id).hidden = false;
   apply();

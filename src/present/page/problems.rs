@@ -15,8 +15,9 @@ use xdscope_engine::store::{MessageFact, MessageKind};
 use xdscope_wire::event::{Dir, Seq, StreamId};
 use xdscope_wire::text::{count, plural};
 
-use super::Page;
+use super::cards::Refusals;
 use super::html::{Html, bounded, cell, class};
+use super::{Page, cards};
 
 /// Bytes of the problems.
 const MAX_BYTES: usize = 300_000;
@@ -53,7 +54,7 @@ pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
     html.raw(" ");
     let open = page.streams.iter().filter(|stream| stream.closed.is_none());
     let open: HashSet<StreamId> = open.map(|stream| stream.stream).collect();
-    let states = page.store.states().into_iter().filter(|state| open.contains(&state.stream));
+    let states = page.store.states().into_iter().filter(|state| open.contains(&state.summary.stream));
     let diverged = states.filter(|state| state.diverged.is_some()).count();
     html.text(&report::problem_count_line(&page.problems, diverged));
     html.close("h1");
@@ -76,7 +77,7 @@ pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
 }
 
 /// Adds the problems, each with its evidence.
-pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
+pub(super) fn problems(page: &Page<'_>, refusals: &Refusals, html: &mut Html) {
     html.raw("<section id=\"problems\" aria-labelledby=\"problems-title\">");
     html.element("h2", &[("id", "problems-title")], "Problems");
     if page.problems.is_empty() {
@@ -84,7 +85,9 @@ pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
     } else {
         html.raw("<ol class=\"cards\">");
         let numbered: Vec<(usize, &ProblemFact)> = page.problems.iter().enumerate().collect();
-        let left = bounded(html, MAX_BYTES, &numbered, |html, (at, problem)| card(page, *at, problem, html));
+        let left = bounded(html, MAX_BYTES, &numbered, |html, (at, problem)| {
+            card(page, refusals, (*at, *problem), html);
+        });
         html.raw("</ol>");
         if left > 0 {
             let command = page.source.command("status", " -o json");
@@ -94,7 +97,7 @@ pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
     html.raw("</section>\n");
 }
 
-fn card(page: &Page<'_>, at: usize, problem: &ProblemFact, html: &mut Html) {
+fn card(page: &Page<'_>, refusals: &Refusals, (at, problem): (usize, &ProblemFact), html: &mut Html) {
     let clock = page.store.clock();
     let (word, role) = report::problem_word(problem);
     html.raw("<li>");
@@ -129,6 +132,9 @@ fn card(page: &Page<'_>, at: usize, problem: &ProblemFact, html: &mut Html) {
     html.raw("<div><dt>more</dt><dd>");
     html.element("code", &[], &report::next_step(problem, page.source.name));
     html.raw("</dd></div></dl>");
+    if let Some(refusal) = refusals.of_problem(problem) {
+        cards::evidence(page, refusal, html);
+    }
     evidence(page, problem, html);
     html.raw("</article></li>\n");
 }

@@ -32,7 +32,7 @@ pub(super) fn streams(page: &Page<'_>, html: &mut Html) {
         .number("out", |stream| size(stream.bytes_out))
         .text("note", |stream| report::stream_notes(stream, !clock.untimed).join("; "));
     let headings = columns.headings();
-    html.raw("<table>");
+    html.raw("<table class=\"sortable\">");
     table::head(html, &headings);
     html.raw("<tbody>");
     let left = bounded(html, MAX_BYTES, &page.streams, |html, stream| {

@@ -1,22 +1,25 @@
 //! The rows of the timeline, which the script of the page lists, filters and draws.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::table::LogRow;
 use crate::{json, report};
-use xdscope_wire::event::Dir;
-use xdscope_wire::text::{count, plural};
+use xdscope_engine::store::MessageKind;
+use xdscope_wire::event::{ApiVersion, Dir, Kind, TypeUrl};
+use xdscope_wire::text::{count, plural, type_label};
 
-use super::Page;
 use super::html::{Html, cell, class, json_bytes};
+use super::{Page, contents};
 
 /// Rows of the page. The newest are kept.
 const MAX_ROWS: usize = 10_000;
 /// Bytes of the rows.
 const MAX_BYTES: usize = 1_400_000;
+/// Types that are not built in, for the filter.
+const MAX_TYPES: usize = 50;
 
 /// A field of a row. Texts are indices into `strings`.
 enum TimelineField {
@@ -85,11 +88,15 @@ pub(super) fn section(page: &Page<'_>, html: &mut Html) {
          \u{201c}not\u{201d}, <code>( )</code> group, <code>\"\u{2026}\"</code> holds spaces. \
          <code>xdscope log --filter</code> also knows names, contents and states.</p></details>",
     );
-    html.raw("<div id=\"list\" class=\"scroll\" hidden></div><div id=\"detail\" aria-live=\"polite\" hidden></div>");
+    html.raw("<div id=\"list\" class=\"scroll\" hidden></div>");
+    html.raw("<section id=\"detail\" aria-label=\"Opened message\" hidden></section>");
     html.raw("<p class=\"muted\">Times are UTC. ");
     html.text(&super::facts::clock_words(page));
     html.raw("</p>");
-    html.raw("<p id=\"keys\" class=\"muted\" hidden>Keys: / filter, arrows and Page keys move, Enter opens the pair.</p>");
+    html.raw(
+        "<p id=\"keys\" class=\"muted\" hidden>Keys: / filter, arrows and Page keys move, Enter opens a message with its pair, \
+         Esc closes it. A click on the title of a column sorts.</p>",
+    );
     html.raw("</section>\n");
 }
 
@@ -114,12 +121,14 @@ impl Strings {
     }
 }
 
-/// Adds the newest rows that fit into `room` bytes. Returns the number of bytes.
+/// Adds the newest rows that fit into `room` bytes, with contents. Returns the number of bytes.
 pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
     let store = page.store;
     let (first, last) = (store.first_row(), store.rows());
-    let (room, zone) = (room.min(MAX_BYTES), TimeZone::UTC);
-    let (mut strings, mut rows, mut bytes) = (Strings::default(), Vec::new(), 500);
+    let (all, room, zone) = (room, room.min(MAX_BYTES), TimeZone::UTC);
+    let (mut strings, mut rows, mut shown) = (Strings::default(), Vec::new(), Vec::new());
+    let (types, mut bytes) = (types(page), 1_000);
+    bytes += json_bytes(&types.to_string());
     let is_own = |index: &usize| page.others == 0 || store.place_of(*index).is_some_and(|of| page.has(of.0));
     let own = (first..last).filter(is_own).count();
     for index in (first..last).rev().filter(is_own).take(MAX_ROWS) {
@@ -131,8 +140,10 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
             break;
         }
         rows.push(row);
+        shown.push(index);
     }
     rows.reverse();
+    shown.reverse();
     let left = (own - rows.len()) as u64 + first as u64;
     let left_out = match left {
         0 => String::new(),
@@ -143,11 +154,46 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
             page.source.command("log", "")
         ),
     };
-    let fields = FIELDS.map(|(name, _)| name);
-    let block = json!({ "fields": fields, "strings": strings.list, "left_out": left_out, "rows": rows });
+    let block = json!({
+        "fields": FIELDS.map(|(name, _)| name),
+        "kinds": MessageKind::ALL.map(MessageKind::word),
+        "types": types,
+        "strings": strings.list,
+        "left_out": left_out,
+        "rows": rows,
+    });
     let before = html.len();
     html.json("rows", &block.to_string());
+    contents::contents(page, &shown, all.saturating_sub(html.len() - before), html);
     html.len() - before
+}
+
+/// Returns the names of each type that a filter knows, built in or of the source. The word of
+/// `type_word` comes first.
+fn types(page: &Page<'_>) -> Value {
+    let built_in = Kind::all().map(|kind| {
+        let words = Kind::words().filter(|word| Kind::parse(word) == Some(kind));
+        let mut names: Vec<String> = words.map(str::to_owned).collect();
+        for url in [ApiVersion::V3, ApiVersion::V2].into_iter().filter_map(|version| kind.type_url(version)) {
+            names.extend(names_of(url.as_str()));
+        }
+        json!(names)
+    });
+    let own: BTreeSet<TypeUrl> = page.store.summaries().into_iter().map(|cell| cell.type_url).collect();
+    let others = own.iter().filter(|url| Kind::of_type_url(url.as_str()).is_none()).take(MAX_TYPES);
+    let others = others.map(|url| {
+        let mut names = vec![cell(json::type_word(url))];
+        names.extend(names_of(url.as_str()));
+        json!(names)
+    });
+    built_in.chain(others).collect()
+}
+
+/// Returns the names of a type without the word: its URL, its full name, and the last part of it.
+fn names_of(url: &str) -> Vec<String> {
+    let full = url.rsplit('/').next().unwrap_or(url);
+    let last = full.rsplit('.').next().unwrap_or(full);
+    [url, full, last, &*type_label(url)].map(cell).to_vec()
 }
 
 /// Returns a row as a list: the fields of [`FIELDS`], and the message that the row answers.

@@ -24,14 +24,15 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
     }
     let mut text = match ender(fact) {
         Some(who) => ended_by(fact, &who),
-        None => ended(fact).to_owned(),
+        None => ended(fact),
     };
     if fact.failure == StreamFailure::Cut {
         text.push_str(&format!(": {}", cut_point(fact)));
     } else if fact.count > 1 {
         text.push_str(&format!(": {} times since {}", count(fact.count), time_of_day(fact.first, clock)));
         text.push_str(&pace(fact));
-        if is_partly_answered(fact) {
+        // A poll that fails has no response, whatever the polls before had.
+        if is_partly_answered(fact) && !fact.is_polling {
             text.push_str(&format!(", {} of them before a response", count(fact.rejected)));
         }
     }
@@ -48,6 +49,9 @@ fn is_partly_answered(fact: &FailingStream) -> bool {
 fn ended_by(fact: &FailingStream, who: &str) -> String {
     match fact.failure {
         _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
+        StreamFailure::Rejected | StreamFailure::Lost if fact.is_given_up => {
+            "server is late with an answer, and the client gives up the stream".to_owned()
+        }
         StreamFailure::Rejected if fact.is_polling => "server fails every poll".to_owned(),
         StreamFailure::Lost if fact.is_polling => {
             format!("{who} failed a poll, and answered no later one")
@@ -55,7 +59,7 @@ fn ended_by(fact: &FailingStream, who: &str) -> String {
         StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
         StreamFailure::Rejected if is_partly_answered(fact) => format!("{who} ends the stream with an error"),
         StreamFailure::Rejected => format!("{who} rejects the stream"),
-        StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
+        StreamFailure::Lost => format!("{who} ended the stream, and {}", after_end(fact)),
         StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left => {
             format!("{who} cuts off each stream")
         }
@@ -63,15 +67,25 @@ fn ended_by(fact: &FailingStream, who: &str) -> String {
 }
 
 /// Returns what becomes of the streams, if the source does not say which side ends them.
-fn ended(fact: &FailingStream) -> &'static str {
-    match fact.failure {
+fn ended(fact: &FailingStream) -> String {
+    let text = match fact.failure {
         _ if fact.end.is_keepalive_timeout() => "PINGs are not answered",
         StreamFailure::Rejected if fact.is_polling => "every poll fails",
         StreamFailure::Lost if fact.is_polling => "a poll failed, and no later one was answered",
         StreamFailure::Rejected if is_partly_answered(fact) => "the stream ends with an error",
         StreamFailure::Rejected => "the stream ends before a response",
-        StreamFailure::Lost => "the stream ended, and no later stream was answered",
+        StreamFailure::Lost => return format!("the stream ended, and {}", after_end(fact)),
         StreamFailure::Cut | StreamFailure::Aborted | StreamFailure::Left => "each stream is cut off",
+    };
+    text.to_owned()
+}
+
+/// Returns what the client has done since its stream ended.
+fn after_end(fact: &FailingStream) -> &'static str {
+    match (fact.has_come_back, fact.has_other_server) {
+        (true, _) => "no later stream was answered",
+        (false, true) => "the client has opened none to it since",
+        (false, false) => "the client has opened none since",
     }
 }
 

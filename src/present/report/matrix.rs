@@ -237,10 +237,12 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
     }
 }
 
-/// Whether an aggregated stream of the row is open.
-fn has_open_aggregated(row: &Row) -> bool {
-    let mut open = row.streams.iter().filter(|stream| stream.closed.is_none());
-    open.any(|stream| stream.variant.is_some_and(Variant::is_aggregated))
+/// Whether an open aggregated stream of the row has replaced the closed stream of a cell. It
+/// replaces no stream of one type that ended beside it.
+fn is_replaced(row: &Row, cell: &SummaryFact) -> bool {
+    let open = row.streams.iter().filter(|stream| stream.closed.is_none());
+    let mut aggregated = open.filter(|stream| stream.variant.is_some_and(Variant::is_aggregated));
+    aggregated.any(|stream| cell.variant.is_aggregated() || stream.opened >= cell.since)
 }
 
 /// Puts the states of closed streams into the cells of types that no open stream of the row
@@ -258,7 +260,7 @@ fn fill_closed(
         let row = row_of.get(&cell.stream).and_then(|i| rows.get_mut(*i));
         let (Some(row), Some(column)) = (row, column_of.get(&cell.type_url)) else { continue };
         let is_left_out =
-            has_open_aggregated(row) && matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
+            is_replaced(row, &cell) && matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
         let slot = row.cells.get_mut(*column).filter(|slot| slot.is_none() && !is_left_out);
         slot.into_iter().for_each(|slot| *slot = Some(cell.clone()));
     }

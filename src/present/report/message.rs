@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact, TypeState};
+use xdscope_engine::store::{EndFact, LineFact, MessageKind, NackFact, RowNote, StreamFact, TypeState};
 use xdscope_wire::event::Dir;
 use xdscope_wire::h2::reset_words;
 use xdscope_wire::text::{age, count, latency, plural, size, type_label};
@@ -93,31 +93,50 @@ pub fn other_refusal(nack: &NackFact) -> Option<String> {
     ))
 }
 
-/// Returns the text on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps
-/// 41`.
+/// Returns the text on an arrow of the ladder: `CDS push 42  119 unchanged`, `CDS NACK  keeps 41`.
+///
+/// A nonce is part of the text only where the remark on the message is about the nonce, or where it
+/// stands for a version.
 pub fn arrow_text(line: &LineFact) -> String {
     let label = type_label(line.type_url.as_str());
-    let (version, nonce) = (line.version.to_string(), line.nonce.to_string());
+    let version = line.version.to_string();
+    let is_about_nonce = match line.note.as_deref() {
+        Some(RowNote::Nonce(_)) => true,
+        Some(RowNote::Response(note)) => note.is_nonce_reused,
+        _ => version.is_empty(),
+    };
+    let nonce = match line.nonce.to_string() {
+        nonce if is_about_nonce && !nonce.is_empty() => format!("nonce {nonce}"),
+        _ => String::new(),
+    };
     let changes = match &line.one {
         Some(name) => format!("{}{name}", if line.added > 0 { '+' } else { '-' }),
-        None => changes(line),
+        None => changes(line).trim().to_owned(),
     };
     let words: Vec<String> = match (line.dir, line.kind) {
         // The path of an `open` stands above the ladder, as the variant of the stream.
         (None, MessageKind::Open) => vec!["open".into()],
         (Some(_), MessageKind::Gap) => vec![MessageKind::Gap.word().into(), size(line.size)],
         (None, kind) => vec![kind.word().into(), line.note.as_deref().map(row_note).unwrap_or_default()],
-        (Some(Dir::Resp), _) => vec![label, version, nonce, resources(line), size(line.size)],
+        (Some(Dir::Resp), kind) => {
+            let resources = match changes.is_empty() && line.same > 0 {
+                true if line.same == line.count => format!(" {} unchanged", count(line.same)),
+                true => format!(" {}, {} unchanged", count(line.count), count(line.same)),
+                false => format!(" {} {changes}", count(line.count)),
+            };
+            vec![label, kind.word().into(), version, nonce, resources]
+        }
         (_, MessageKind::Nack) => {
             let kept = line.keeps.as_deref().filter(|kept| !kept.is_empty());
             let kept = kept.map_or_else(String::new, |kept| format!("keeps {kept}"));
-            vec![label, "NACK".into(), nonce, kept]
+            vec![label, "NACK".into(), nonce, format!(" {kept}")]
         }
         (_, MessageKind::Ack) => vec![label, "ack".into(), version, nonce, changes],
         (_, kind) => vec![label, kind.word().into(), resources(line), changes],
     };
-    let words = words.iter().map(|word| word.trim()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join(" ")
+    // A word that begins with a blank stands apart.
+    let words = words.iter().map(|word| word.trim_end()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ").trim_start().to_owned()
 }
 
 /// Returns how a stream ended: status, message, reset and note.

@@ -12,10 +12,10 @@ use xdscope_wire::event::Kind;
 /// `graph` is the graph of the client ([`xdscope_engine::graph::streams_of`]); without it,
 /// references from clusters are not considered.
 pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
-    let mut out = MissingAnswer::all(store, state.stream, &state.type_url);
-    let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
+    let mut out = MissingAnswer::all(store, state.summary.stream, &state.summary.type_url);
+    let kind = Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind);
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
-    let open = state.last_state.is_none();
+    let open = state.summary.last_state.is_none();
     if let Some(graph) = graph
         && open
     {
@@ -27,7 +27,8 @@ pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) 
         };
         let node = |name: &Arc<str>| graph.find(Kind::Eds, name).and_then(|id| graph.get(id));
         let unknown = |name: &Arc<str>| node(name).is_none_or(|node| node.users.is_empty());
-        let waited = state.missing.iter().filter(|name| !state.absent.contains(*name));
+        let waited =
+            state.subscription.missing.iter().filter(|name| !state.subscription.absent.contains(*name));
         let names: Vec<_> = waited.filter(|name| !is_explained(name) && unknown(name)).cloned().collect();
         if !names.is_empty() {
             for answer in &mut out {
@@ -43,9 +44,9 @@ pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) 
 
 /// Like [`missing_answers`], with the graph of the client, which is built only for endpoints.
 pub fn missing_answers_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<MissingAnswer> {
-    let eds = Kind::of_type_url(state.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
-    let graph = (eds && !state.missing.is_empty() && state.last_state.is_none())
-        .then(|| Graph::of(store, schema, &graph::streams_of(store, state.stream)));
+    let eds = Kind::of_type_url(state.summary.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
+    let graph = (eds && !state.subscription.missing.is_empty() && state.summary.last_state.is_none())
+        .then(|| Graph::of(store, schema, &graph::streams_of(store, state.summary.stream)));
     missing_answers(store, state, graph.as_ref())
 }
 

@@ -360,6 +360,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         let others = if refused.unused == 1 { "other resource" } else { "other resources" };
         text.push_str(&format!("; {} {others} in the response not used", count(refused.unused as u64)));
     }
+    if let Some(broken) = &refused.broken {
+        text.push_str(&format!("; {}", broken_rule(Blame::Server, &super::finding(broken, "×"))));
+    }
     if !refused.users.is_empty() {
         text.push_str(&format!("; affects {}", super::names(&refused.users, MAX_USERS)));
     }

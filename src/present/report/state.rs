@@ -33,7 +33,7 @@ pub const STATES: [(TypeState, &str); 12] = [
     (TypeState::Miss, "requested, not sent within --resource-timeout, or reported as an error"),
     (TypeState::Expired, "the times to live of all its resources have run out"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
-    (TypeState::Idle, "not subscribed, or only to names that no resource can have"),
+    (TypeState::Idle, "not subscribed, or by requests that no server must answer"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
     (TypeState::Down, "the server or the client cannot be reached"),
 ];
@@ -129,9 +129,17 @@ impl From<&SummaryFact> for Counts {
 
 impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
-        let (missing, owed_again) = (fact.overdue + fact.errors, fact.owed_again.len() as u64);
-        let (names, file) = (fact.names.len() as u64, fact.variant == Variant::File);
-        Counts { open_nacks: fact.open_nacks, missing, owed_again, names, file, last: fact.last_state }
+        let (missing, owed_again) =
+            (fact.summary.overdue + fact.summary.errors, fact.subscription.owed_again.len() as u64);
+        let (names, file) = (fact.subscription.names.len() as u64, fact.summary.variant == Variant::File);
+        Counts {
+            open_nacks: fact.summary.open_nacks,
+            missing,
+            owed_again,
+            names,
+            file,
+            last: fact.summary.last_state,
+        }
     }
 }
 
@@ -160,7 +168,7 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
 /// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`,
 /// `1 name and 3 globs`, `2 names, wildcard unknown`.
 pub fn subscribed(fact: &StateFact) -> String {
-    let names = fact.names.iter().filter(|name| &***name != "*");
+    let names = fact.subscription.names.iter().filter(|name| &***name != "*");
     let (globs, names): (Vec<&Arc<str>>, Vec<_>) = names.partition(|name| is_glob(name));
     let (globs, names) = (globs.len() as u64, names.len() as u64);
     let named = match (names, globs) {
@@ -168,7 +176,7 @@ pub fn subscribed(fact: &StateFact) -> String {
         (0, globs) => plural(globs, "glob"),
         (names, globs) => format!("{} and {}", plural(names, "name"), plural(globs, "glob")),
     };
-    let star = match fact.wildcard {
+    let star = match fact.subscription.wildcard {
         Wildcard::None => return named,
         Wildcard::Explicit => "*",
         Wildcard::Legacy => "* (legacy)",
@@ -187,14 +195,14 @@ pub fn subscribed(fact: &StateFact) -> String {
 /// for one resource, `2 of 3`, and with the number of those that the server owes again, `2, 1 owed
 /// again`. A wildcard or a glob stands for any number.
 pub fn resource_count(fact: &StateFact) -> String {
-    let has_names_only = fact.wildcard == Wildcard::None
-        && !fact.names.is_empty()
-        && !fact.names.iter().any(|name| is_glob(name));
+    let has_names_only = fact.subscription.wildcard == Wildcard::None
+        && !fact.subscription.names.is_empty()
+        && !fact.subscription.names.iter().any(|name| is_glob(name));
     let used = match has_names_only {
-        true => format!("{} of {}", count(fact.resources), count(fact.named_resources)),
-        false => count(fact.resources),
+        true => format!("{} of {}", count(fact.summary.resources), count(fact.subscription.named_resources)),
+        false => count(fact.summary.resources),
     };
-    match fact.owed_again.len() {
+    match fact.subscription.owed_again.len() {
         0 => used,
         again => format!("{used}, {} {OWED_AGAIN}", count(again as u64)),
     }

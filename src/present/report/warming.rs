@@ -104,18 +104,20 @@ pub(super) fn warming_kind(kind: Kind) -> &'static str {
 /// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`; `warms` for a dump that does not
 /// say the reason.
 pub fn warming_needs(fact: &WarmingFact) -> String {
-    if fact.needs.is_empty() {
+    let count = fact.needs.len() + fact.other_waits.len();
+    if count == 0 {
         return "warms".to_owned();
     }
     let need = |need: &NeededResource| {
         let again = if need.is_resend && !fact.is_used_without { " again" } else { "" };
         format!("{} {}{again}", need.kind.label(), shown_name(&need.name))
     };
-    let listed: Vec<String> = fact.needs.iter().take(MAX_LISTED_NEEDS).map(need).collect();
+    let others = fact.other_waits.iter().map(|text| shown_name(text).to_string());
+    let listed: Vec<String> = fact.needs.iter().map(need).chain(others).take(MAX_LISTED_NEEDS).collect();
     let verb = if fact.is_used_without { "is in use without" } else { "waits for" };
     let mut text = format!("{verb} {}", listed.join(", "));
-    if fact.needs.len() > MAX_LISTED_NEEDS {
-        text.push_str(&format!(" and {} more", fact.needs.len() - MAX_LISTED_NEEDS));
+    if count > MAX_LISTED_NEEDS {
+        text.push_str(&format!(" and {} more", count - MAX_LISTED_NEEDS));
     }
     text
 }

@@ -116,13 +116,19 @@ impl<'a> LogRow<'a> {
         self.message.map(|message| report::remarks(message, &self.line, false)).unwrap_or_default()
     }
 
-    /// Draws the arrow of the message between two lines of a ladder, with a text on the arrow.
+    /// Draws the arrow of the message between two lines of a ladder, with a text on the arrow, and
+    /// the size of a response at its right end.
     pub fn ladder_arrow(&self, text: &str, cells: usize) -> String {
         let rule = self.style.pick("─", "-");
-        let rest = rule.repeat(cells.saturating_sub(width(text) + 4));
+        let left = cells.saturating_sub(width(text) + 4);
         match self.line.dir {
-            Some(Dir::Req) => format!("{rule} {text} {rest}{}", self.style.pick("►", ">")),
-            Some(Dir::Resp) => format!("{}{rule} {text} {rest}", self.style.pick("◄", "<")),
+            Some(Dir::Req) => format!("{rule} {text} {}{}", rule.repeat(left), self.style.pick("►", ">")),
+            Some(Dir::Resp) => {
+                let size = format!(" {} {rule}", self.size());
+                let size = if left > width(&size) { size } else { String::new() };
+                let rest = rule.repeat(left - width(&size));
+                format!("{}{rule} {text} {rest}{size}", self.style.pick("◄", "<"))
+            }
             None => pad(&format!("  {text}"), cells),
         }
     }

@@ -34,7 +34,7 @@ pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
                 return cut(name, cells, Keep::Ends, mark);
             };
             let room = (cells + width(short)).saturating_sub(width(&shortest));
-            let bare = short.strip_prefix(mark).unwrap_or(short);
+            let bare = short.trim_start_matches(mark).trim_end_matches(mark);
             let cut_form = cut(bare, room, Keep::Ends, mark);
             Cow::Owned(match room > MIN_NAME_CELLS || !name.contains(' ') {
                 true => shortest.replacen(short.as_str(), &cut_form, 1),
@@ -61,6 +61,34 @@ pub fn cut_apart(names: &[&str], cells: usize, mark: &str) -> Vec<String> {
         format!("{start}{rest}")
     };
     names.iter().map(short).collect()
+}
+
+/// The fewest cells of versions that lose what they share.
+const MIN_VERSION_CELLS: usize = 13;
+
+/// Replaces what all of some versions begin with by `mark`, up to their last separator there:
+/// `2026-11-22T16:04:53Z/2` and `2026-11-22T16:05:10Z/3` become `…04:53Z/2` and `…05:10Z/3`.
+///
+/// Texts without a letter or digit, such as `-`, are no versions, and stay.
+pub fn without_shared(versions: &[&str], mark: &str) -> Vec<String> {
+    let is_version = |text: &str| text.contains(char::is_alphanumeric);
+    let mut all = versions.iter().copied().filter(|text| is_version(text));
+    let is_wide = versions.iter().any(|version| width(version) >= MIN_VERSION_CELLS);
+    let mut shared = all.next().filter(|_| is_wide).unwrap_or_default();
+    for version in all {
+        let equal = shared.char_indices().zip(version.chars()).find(|((_, a), b)| a != b);
+        let end = equal.map_or(shared.len().min(version.len()), |((at, _), _)| at);
+        shared = shared.get(..end).unwrap_or_default();
+    }
+    // A version that all share whole keeps its last part.
+    let is_whole = versions.contains(&shared);
+    let end = if is_whole { shared.trim_end_matches(|c: char| !c.is_alphanumeric()) } else { shared };
+    let start = end.rfind(|c: char| !c.is_alphanumeric()).map_or(0, |at| at + 1);
+    let short = |version: &&str| match version.get(start..) {
+        Some(rest) if start > width(mark) && is_version(version) => format!("{mark}{rest}"),
+        _ => (*version).to_owned(),
+    };
+    versions.iter().map(short).collect()
 }
 
 /// Cuts the words of a sentence that are wider than `cells` cells, as names.
@@ -205,7 +233,7 @@ fn xdstp(name: &str, mark: &str) -> Option<Vec<String>> {
 }
 
 /// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local` becomes
-/// `…reviews-v2-6b8f.default` or `…reviews-v2-6b8f`.
+/// `reviews-v2-6b8f.default`, as `istioctl` writes it, or `reviews-v2-6b8f…`.
 fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
     let mut parts = name.split('~');
     let (_kind, address) = (parts.next()?, parts.next()?);
@@ -214,7 +242,7 @@ fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
         return None;
     }
     let name = workload.split('.').next().unwrap_or(workload);
-    let mut out = vec![format!("{mark}{workload}"), format!("{mark}{name}")];
+    let mut out = vec![workload.to_owned(), format!("{name}{mark}")];
     out.extend(pod(name, mark));
     Some(out)
 }
@@ -308,6 +336,18 @@ mod tests {
     }
 
     #[test]
+    fn versions_lose_what_they_share() {
+        let short = |versions: &[&str]| without_shared(versions, "…");
+        let istio = ["2026-11-22T16:04:53Z/2", "2026-11-22T16:05:10Z/3", "-", ""];
+        assert_eq!(short(&istio), ["…04:53Z/2", "…05:10Z/3", "-", ""]);
+        assert_eq!(short(&["2026-11-22T16:04:53Z/2"; 2]), ["…2", "…2"]);
+        assert_eq!(short(&["41", "42"]), ["41", "42"]);
+        assert_eq!(short(&["a-hash-that-differs", "another-hash"]), ["a-hash-that-differs", "another-hash"]);
+        assert_eq!(short(&["5c9e2b81d5a04f0e", "5c9e77"]), ["5c9e2b81d5a04f0e", "5c9e77"]);
+        assert_eq!(short(&[]), [""; 0]);
+    }
+
+    #[test]
     fn words_wider_than_a_line_are_cut_as_names() {
         let text = "server owes EDS outbound|9080||ratings.bookinfo-prod.svc.cluster.local, asked in #4";
         let cut = cut_long_words(text, 24, "…");
@@ -319,12 +359,12 @@ mod tests {
     fn keeps_the_pod_of_an_istio_node() {
         cuts(
             "sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local",
-            &[(34, "…reviews-v2-6b8f.default"), (20, "…reviews-v2-6b8f"), (12, "review…-6b8f")],
+            &[(34, "reviews-v2-6b8f.default"), (20, "reviews-v2-6b8f…"), (12, "review…-6b8f")],
         );
         cuts("a~b~c.d~e.f.g.h.i", &[(11, "a~b~c…g.h.i")]);
         cuts(
             "sidecar~10.1.2.3~reviews-v2-6b8f55d7c9-x2kqz.shop~shop.svc.cluster.local",
-            &[(28, "…reviews-v2-6b8f55d7c9-x2kqz"), (20, "reviews-v2…x2kqz"), (12, "review…x2kqz")],
+            &[(28, "reviews-v2-6b8f55d7c9-x2kqz…"), (20, "reviews-v2…x2kqz"), (12, "review…x2kqz")],
         );
         cuts("reviews-v2-6b8f55d7c9-x2kqz", &[(26, "reviews-v2…x2kqz")]);
         cuts("reviews-v2-6b8f55d7c9-x2kqzzz", &[(12, "review…kqzzz")]);
@@ -333,8 +373,8 @@ mod tests {
     #[test]
     fn keeps_words_beside_a_name() {
         let node = "sidecar~10.1.2.3~reviews-v2-6b8f.shop~shop.svc.cluster.local";
-        cuts(&format!("{node} #12"), &[(26, "…reviews-v2-6b8f.shop #12"), (14, "revie…6b8f #12")]);
-        cuts(&format!("{node} cluster=b"), &[(26, "…reviews-v2-6b8f cluster=b")]);
+        cuts(&format!("{node} #12"), &[(26, "reviews-v2-6b8f.shop #12"), (14, "revie…6b8f #12")]);
+        cuts(&format!("{node} cluster=b"), &[(26, "reviews-v2-6b8f… cluster=b")]);
         cuts("CDS outbound|8080|v1|reviews.shop.svc.cluster.local", &[(22, "CDS …8080|v1|reviews")]);
     }
 
@@ -343,9 +383,9 @@ mod tests {
         let sentence = "sidecar~10.1.2.3~reviews-v2-6b8f.shop~shop.svc.cluster.local refuses CDS 42: \
                         outbound|8080|v1|reviews.shop.svc.cluster.local is bad";
         let cuts = |cells| cut(sentence, cells, Keep::Head, "…").into_owned();
-        assert_eq!(cuts(80), "…reviews-v2-6b8f.shop refuses CDS 42: outbound|8080|v1|reviews.shop… is bad");
-        assert_eq!(cuts(70), "…reviews-v2-6b8f refuses CDS 42: …8080|v1|reviews.shop is bad");
-        assert_eq!(cuts(40), "…reviews-v2-6b8f refuses CDS 42: …v1|re…");
+        assert_eq!(cuts(80), "reviews-v2-6b8f.shop refuses CDS 42: outbound|8080|v1|reviews.shop… is bad");
+        assert_eq!(cuts(70), "reviews-v2-6b8f… refuses CDS 42: …8080|v1|reviews.shop is bad");
+        assert_eq!(cuts(40), "reviews-v2-6b8f… refuses CDS 42: …v1|re…");
         let path = "route_config.virtual_hosts.routes.match is set";
         assert_eq!(cut(path, 30, Keep::Head, "…"), "route_config.virtual_hosts.ro…");
     }

@@ -10,7 +10,7 @@ use super::values::{has_digit, starts_word};
 
 /// Tokens of one kind.
 pub(super) struct TokenForm {
-    /// The name in `docs/secrets.md`.
+    /// The name in `docs/secrets/forms.md`.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares the documentation"))]
     issuer: &'static str,
     prefixes: &'static [&'static str],
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn documentation_lists_all_forms() {
-        let page = include_str!("../../../docs/secrets.md");
+        let page = include_str!("../../../docs/secrets/forms.md");
         for form in &FORMS {
             assert!(page.contains(&format!("| {} |", form.issuer)), "{}", form.issuer);
             for prefix in form.prefixes {

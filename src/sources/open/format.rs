@@ -42,6 +42,8 @@ impl SourceFormat {
             SourceFormat::Folder => "directory of files with resources",
             SourceFormat::Dump(applied::DumpOrigin::ConfigDump) => "config dump of an Envoy",
             SourceFormat::Dump(applied::DumpOrigin::Csds) => "CSDS response",
+            SourceFormat::Dump(applied::DumpOrigin::Syncz) => "answer of istiod's /debug/syncz",
+            SourceFormat::Dump(applied::DumpOrigin::Ztunnel) => "config dump of a ztunnel",
             SourceFormat::Live => "live server",
         }
     }

@@ -14,7 +14,7 @@ pub use files::{
 pub use format::{SourceFormat, format_of, format_of_start};
 pub use gaps::{DecodingGaps, decoding_gaps};
 pub use resources::{MAX_FOLDER_ENTRIES, VersionedResource, collect_resources, parse_documents};
-pub use whole::{MIN_SCRIPT_MEMORY, RESPONSE_MEMORY_PER_BYTE, read_resources};
+pub use whole::{MIN_SCRIPT_MEMORY, RESPONSE_MEMORY_PER_BYTE, max_response_bytes, read_resources};
 
 use whole::{WholeSource, check_encoding};
 
@@ -29,7 +29,7 @@ use crate::pcap::{self, CaptureError};
 use crate::record::{self, Loaded};
 use crate::schema_codec::SchemaCodec;
 use crate::script::{self, Script};
-use xdscope_engine::applied::{self, Dump, DumpError};
+use xdscope_engine::applied::{self, Dump, DumpError, DumpTimes};
 use xdscope_engine::lint;
 use xdscope_present::applied::dump_notice;
 use xdscope_schema::Schema;
@@ -174,9 +174,10 @@ pub fn check_frames<'a>(
 /// let source = xdscope_sources::open(&Spec::new("../../examples/nack.xds"), &schema)?;
 /// let (store, _) = xdscope_sources::replay(source, Default::default(), &Limit::All);
 /// let states = store.states();
-/// let clusters = states.iter().find(|state| state.type_url.as_str().ends_with(".Cluster"));
+/// let mut summaries = states.iter().map(|state| &state.summary);
+/// let clusters = summaries.find(|summary| summary.type_url.as_str().ends_with(".Cluster"));
 /// let clusters = clusters.expect("the example subscribes to clusters");
-/// println!("clusters: {:?}, version {:?}", clusters.state, clusters.in_force);
+/// println!("clusters: {:?}, {} resources", clusters.state, clusters.resources);
 /// # Ok::<(), xdscope_sources::SourceError>(())
 /// ```
 ///
@@ -329,10 +330,11 @@ impl SourceReader<'_> {
             *format = SourceFormat::Dump(dump.origin);
             let mut catalog = self.spec.catalog(self.schema);
             let frames = dump.frames(self.name, &mut catalog);
-            let clock = Clock { epoch: None, untimed: true };
+            let clock = Clock { epoch: dump.times.map(|times| times.epoch), untimed: dump.times.is_none() };
+            let end = dump.times.map_or(Time::ZERO, DumpTimes::session_end);
             let notices = dump.notices.iter().map(dump_notice);
             let notices = notices.map(|notice| format!("{}: {notice}", self.name)).collect();
-            return Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices, secrets: false });
+            return Ok(Loaded { catalog, clock, frames, end, notices, secrets: false });
         }
         if std::str::from_utf8(content).is_ok_and(|text| lint::Bootstrap::read(text).is_some()) {
             return Err(SourceError::Bootstrap { name: self.name.to_owned() });

@@ -25,6 +25,12 @@ pub fn read_resources(path: &Path, memory: usize) -> Result<Vec<u8>, SourceError
     WholeSource::new(&spec.name, &spec).response(file, files::size_of(path))
 }
 
+/// Returns the most bytes of a file of resources, or of a dump, that may take `memory` bytes.
+pub fn max_response_bytes(memory: usize) -> u64 {
+    let memory = memory.max(MIN_TREE_LIMIT) as u64;
+    MAX_RESPONSE_BYTES.min(memory / RESPONSE_MEMORY_PER_BYTE)
+}
+
 /// A source that is read to its end, unless it needs too much memory.
 pub(super) struct WholeSource<'a> {
     /// Name for messages.

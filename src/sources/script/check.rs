@@ -104,8 +104,9 @@ impl Checker {
             Expectation::State { stream, ty, state, fields } => {
                 let url = self.url(*stream, ty);
                 let states = store.states();
-                let fact =
-                    states.iter().find(|fact| fact.stream == StreamId(*stream) && fact.type_url == url);
+                let fact = states
+                    .iter()
+                    .find(|fact| fact.summary.stream == StreamId(*stream) && fact.summary.type_url == url);
                 (fact.map(|fact| json::state(fact, &clock)), "state", state, fields)
             }
             Expectation::Resource { stream, ty, name, state, fields } => {

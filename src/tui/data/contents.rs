@@ -91,6 +91,11 @@ impl<'a> Contents<'a> {
         let found = self.bodies.schema().explain_at(body, path).ok()?;
         Some(explanation::text(&found))
     }
+    /// The documentation of a field by its full name: `envoy.config.cluster.v3.Cluster.lb_policy`.
+    pub fn explain_field(&self, name: &str) -> Option<String> {
+        let found = self.bodies.schema().explain(name).ok()?;
+        Some(explanation::text(&found))
+    }
     /// The node of a stream as protobuf JSON.
     pub fn node(&self, stream: &StreamFact) -> Option<Value> {
         node::decoded(self.store.catalog(), self.bodies.schema(), stream)

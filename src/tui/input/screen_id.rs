@@ -84,7 +84,7 @@ impl ScreenId {
         match self {
             ScreenId::Overview | ScreenId::Stream | ScreenId::Nack => &[RowKind::States],
             ScreenId::Timeline => &[RowKind::Messages],
-            ScreenId::Resources | ScreenId::Subscriptions => &[RowKind::Resources],
+            ScreenId::Resources | ScreenId::Subscriptions | ScreenId::Graph => &[RowKind::Resources],
             ScreenId::Lint => &[RowKind::Findings, RowKind::Messages, RowKind::States],
             _ => &[],
         }
@@ -98,7 +98,9 @@ impl ScreenId {
 
     /// Whether a row of the screen can match a filter by its fields.
     fn can_match(self, filter: &Filter) -> bool {
-        self.row_kinds().iter().any(|rows| filter.check(*rows).is_ok())
+        // The graph knows no contents.
+        let has_content = self != ScreenId::Graph || !filter.needs_content();
+        has_content && self.row_kinds().iter().any(|rows| filter.check(*rows).is_ok())
     }
 
     /// The screens that a filter applies to, for a message: `screens 3, 9`.

@@ -165,8 +165,7 @@ fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
     match command {
         Command::Filter => filter_prompt::open(model),
         Command::Palette => {
-            let sessions = model.common.info.sessions.clone();
-            let search = PaletteSearch::new(data, model.common.current_stream, &sessions);
+            let search = PaletteSearch::new(data, &model.common);
             let (input, search) = (String::new(), Box::new(search));
             model.overlays.push(Overlay::Palette { input, chosen: 0, recalled: None, search });
         }

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::common::{Common, Scope};
+use crate::common::Common;
 use crate::data::Data;
-use crate::screens::shared::message_rows;
+use crate::screens::shared::message_rows::MessagesApart;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
 use xdscope_engine::store::LineFact;
-use xdscope_wire::event::Seq;
+use xdscope_wire::event::{Seq, StreamId, TypeUrl};
 use xdscope_wire::text::type_label;
 
 use super::model::Model;
@@ -18,7 +18,7 @@ use super::overlay::Overlay;
 const MIN_BODY_LINES: u16 = 36;
 /// The most lines that the pane takes from the content of the screen, with its heading and the
 /// titles of the columns.
-const MAX_RESERVED_LINES: u16 = 14;
+const MAX_RESERVED_LINES: u16 = 10;
 /// The fewest lines of a pane that takes none from the content.
 const MIN_PANE_LINES: u16 = 6;
 /// The heading, and the titles of the columns.
@@ -26,19 +26,18 @@ const HEADING_LINES: usize = 2;
 /// Rows that are looked at on each side of the selected message.
 const MAX_SEARCHED_ROWS: usize = 2_000;
 
-/// The messages of the stream and type of the selection and, with room left, of a wider scope.
+/// The messages of the stream of the selection.
 #[derive(Clone, Debug, Default)]
 pub struct MessagePane {
-    lists: Vec<MessageList>,
+    title: String,
+    /// In the order of the timeline.
+    lines: Vec<LineFact>,
+    /// All messages are of one stream.
+    is_of_one: bool,
     /// The message that the selection is about.
     selected: Option<Seq>,
-}
-
-/// Messages under a heading, in the order of the timeline.
-#[derive(Clone, Debug)]
-struct MessageList {
-    title: String,
-    lines: Vec<LineFact>,
+    /// The type of the selection, whose messages stand out.
+    type_url: Option<TypeUrl>,
 }
 
 /// Reserves the lines that the content of the screen left so far, unless the help covers it.
@@ -102,44 +101,38 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     // The evidence may be on another stream than the first one of a problem.
     let message_place = selected.and_then(|n| data.row_of(n)).and_then(|row| data.place_of(row));
     let stream = scope.stream.map(|stream| message_place.map_or(stream, |(stream, _)| stream));
-    let scope = Scope { stream, ..scope };
-    model.messages.selected = selected;
     let rows = model.common.rows(data);
-    let own = list(data, rows, &scope, selected, height - HEADING_LINES);
-    let rest = height.saturating_sub(HEADING_LINES + own.lines.len());
-    model.messages.lists.push(own);
-    if rest >= usize::from(MIN_PANE_LINES) {
-        let stream = if scope.type_url.is_some() { scope.stream } else { None };
-        let wider = Scope { type_url: None, stream };
-        model.messages.lists.push(list(data, rows, &wider, selected, rest - HEADING_LINES));
-    }
+    let lines = lines_of(data, rows, stream, selected, height - HEADING_LINES);
+    let of = stream.map_or_else(|| "all streams".to_owned(), |stream| format!("stream #{}", stream.0));
+    let title = match &scope.type_url {
+        Some(url) => format!("messages of {of}, {} bright", type_label(url.as_str())),
+        None => format!("messages of {of}"),
+    };
+    model.messages =
+        MessagePane { title, lines, is_of_one: stream.is_some(), selected, type_url: scope.type_url };
 }
 
-/// Returns the messages of a scope around the selected one, or the newest: at most `height`.
-fn list(data: &dyn Data, rows: usize, scope: &Scope, selected: Option<Seq>, height: usize) -> MessageList {
-    let is_in_scope = |row: &usize| match data.place_of(*row) {
-        Some((stream, type_url)) => scope.has(stream, &type_url),
-        None => false,
-    };
+/// Returns the messages of a stream around the selected one, or the newest: at most `height`.
+fn lines_of(
+    data: &dyn Data,
+    rows: usize,
+    stream: Option<StreamId>,
+    selected: Option<Seq>,
+    height: usize,
+) -> Vec<LineFact> {
+    let is_wanted =
+        |row: &usize| data.place_of(*row).is_some_and(|(own, _)| stream.is_none_or(|id| id == own));
     let first = data.store().first_row();
     let from = selected.and_then(|n| data.row_of(n)).map_or(rows, |row| (row + 1).min(rows)).max(first);
-    let later = (from..rows).take(MAX_SEARCHED_ROWS).filter(is_in_scope).take(height);
+    let later = (from..rows).take(MAX_SEARCHED_ROWS).filter(is_wanted).take(height);
     let mut later: Vec<usize> = later.collect();
-    let earlier = (first..from).rev().take(MAX_SEARCHED_ROWS).filter(is_in_scope);
+    let earlier = (first..from).rev().take(MAX_SEARCHED_ROWS).filter(is_wanted);
     let mut listed: Vec<usize> = earlier.take(height).collect();
     later.truncate((height / 2).max(height - listed.len()));
     listed.truncate(height - later.len());
     listed.reverse();
     listed.extend(later);
-    let source = match (&scope.type_url, scope.stream) {
-        (Some(url), _) => format!("of {}", type_label(url.as_str())),
-        (None, Some(stream)) => format!("of stream #{}", stream.0),
-        (None, None) => "of all streams".to_owned(),
-    };
-    MessageList {
-        title: format!("messages {source}"),
-        lines: listed.into_iter().filter_map(|row| data.line(row)).collect(),
-    }
+    listed.into_iter().filter_map(|row| data.line(row)).collect()
 }
 
 /// Returns the area below the body.
@@ -151,12 +144,10 @@ fn area(common: &Common) -> Option<Rect> {
 /// Draws the pane.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas) {
     let (pane, common) = (&model.messages, &model.common);
-    let Some(mut area) = area(common) else { return };
-    for list in pane.lists.iter().filter(|list| !list.lines.is_empty()) {
-        let (own, below) = layout::split(area, layout::height(list.lines.len() + HEADING_LINES));
-        let (title, rest) = layout::split(own, 1);
-        canvas.rule(title, &list.title, "3 timeline");
-        message_rows::draw_apart(common, canvas, rest, &list.lines, false, pane.selected);
-        area = below;
-    }
+    let Some(area) = area(common).filter(|_| !pane.lines.is_empty()) else { return };
+    let (title, rest) = layout::split(area, 1);
+    canvas.rule(title, &pane.title, "3 timeline");
+    let (marked, bright) = (pane.selected, pane.type_url.as_ref());
+    let list = MessagesApart { lines: &pane.lines, of_one: pane.is_of_one, marked, bright };
+    list.draw(common, canvas, rest);
 }

@@ -74,7 +74,7 @@ pub struct Model {
     pub has_mouse: bool,
     /// The colours of all themes, by name.
     pub palettes: Vec<(String, Palette)>,
-    /// The moment of `common.problems`.
+    /// The moment of `common.problems.all`.
     pub problems_at: Option<ViewTime>,
     /// The stream in scope begins after the time cursor.
     pub is_stream_ahead: bool,
@@ -146,7 +146,7 @@ impl Model {
         }
         if self.screen == ScreenId::Overview
             && self.common.pane == Pane::Second
-            && let Some(problem) = self.common.chosen_problem()
+            && let Some(problem) = self.common.problems.chosen()
         {
             return Some(problem.stream);
         }

@@ -14,8 +14,8 @@ use super::effect::Effect;
 use super::model::{Model, remember};
 use super::overlay::Overlay;
 use super::{commands, holders};
-use crate::shell::commands::navigation::{go, open, return_point};
-use crate::shell::commands::{compare, goto};
+use crate::shell::commands::navigation::{go, open, open_problem, return_point};
+use crate::shell::commands::{compare, goto, hold};
 use lines::{ARGUMENT_COMMANDS, Candidate, LineTarget};
 use name_search::{NameSearch, Place};
 
@@ -83,6 +83,10 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             remember(&mut model.history, input);
             return goto::goto(model, data, input);
         }
+        ("hold", _) if argument == "stream" => {
+            remember(&mut model.history, input);
+            return hold::hold_client(model, data);
+        }
         ("goto" | "set", _) if let Some(command) = unfinished => {
             return model.decline(format!("{}: type {} {}", command.doc, command.word, command.example));
         }
@@ -105,7 +109,8 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             return open_place(model, data, place);
         }
         (_, None) => {
-            return model.decline(format!("no command, node, type, resource or rule matches {input}"));
+            return model
+                .decline(format!("no command, node, type, resource, rule or problem matches {input}"));
         }
     }
     remember(&mut model.history, input);
@@ -173,6 +178,12 @@ fn open_place(model: &mut Model, data: &dyn Data, place: Place) -> Vec<Effect> {
             filtered(model, data, ScreenId::Resources, &format!("has:{path}"));
             model.common.scope.stream = stream.or(model.common.scope.stream);
             model.screens.resources.go_to(&TypeUrl::from(type_url.as_str()), None);
+            let message = type_url.rsplit('/').next().unwrap_or(&type_url);
+            model.screens.resources.document(format!("{message}.{path}"));
+        }
+        Place::Problem { destination, words, .. } => {
+            open_problem(model, *destination, from, data);
+            model.say(words);
         }
         Place::Session(name) => {
             let line = format!("xdscope replay {}", shell_word(&name));

@@ -1,6 +1,7 @@
 //! The event loop: keys in, frames out. Blocks its thread.
 
 pub(crate) mod alerts;
+pub(crate) mod background;
 pub(crate) mod clipboard;
 pub(crate) mod output;
 pub(crate) mod painter;
@@ -10,7 +11,7 @@ pub(crate) mod wake;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyEventKind};
 use crossterm::terminal::size;
@@ -32,6 +33,7 @@ use super::update::update;
 use crate::shell::commands::hold;
 use crate::shell::commands::replay::show_reached;
 use alerts::Notify;
+use background::{AnswerFilter, Background, MAX_ANSWER_TIME};
 use clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
 use painter::Painter;
 use terminal::{Terminal, suspend_lent};
@@ -51,6 +53,8 @@ const MAX_KEYS_PER_FRAME: usize = 256;
 /// Appearance of the screens, and messages besides keys.
 pub struct Options {
     pub theme: Theme,
+    /// The theme is the default one, and depends on the background of the terminal.
+    pub asks_background: bool,
     /// The colours of all themes, by name.
     pub palettes: Vec<(String, Palette)>,
     pub zone: TimeZone,
@@ -78,9 +82,7 @@ pub struct Options {
 pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let terminal = Terminal::take(options.wake.waker())?;
     let mut model = Model::new(size()?, options.theme, options.zone);
-    model.palettes = options.palettes;
-    model.screen = options.screen;
-    model.keys = options.keys;
+    (model.palettes, model.screen, model.keys) = (options.palettes, options.screen, options.keys);
     model.marks = feed.marks();
     if options.mouse {
         use_mouse(&terminal, &mut model, true);
@@ -88,24 +90,26 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     let mut screens = Screens::new(model, terminal.output().writer(), options.slow_link);
     let (waker, changes) = wake_pair()?;
     feed.set_waker(waker);
-    let input = Input { stdin: Stdin::of_process(), messages: options.wake, changes };
+    let mut input = Input::new(options.wake, changes);
+    let Some(mut early) = input.ask_background(&terminal, options.asks_background)? else { return Ok(()) };
     let mut are_keys_left = false;
     loop {
-        let wait = match (are_keys_left, terminal.is_written()) {
+        let wait = match (are_keys_left || !early.is_empty(), terminal.is_written()) {
             (true, _) => Wait::NONE,
             // Nothing can be drawn. The end of the write is a message.
             (false, false) => Wait::FOR_MESSAGE,
             (false, true) => screens.wait(feed),
         };
-        let Some(mut messages) = input.keys(wait)? else { return Ok(()) };
-        are_keys_left = messages.len() >= MAX_KEYS_PER_FRAME;
-        loop {
-            match options.messages.try_recv() {
-                Ok(message) => messages.push(message),
-                Err(TryRecvError::Empty) => break,
-                // The sender of messages has ended.
-                Err(TryRecvError::Disconnected) => return Ok(()),
-            }
+        let Some(keys) = input.keys(wait)? else { return Ok(()) };
+        are_keys_left = keys.len() >= MAX_KEYS_PER_FRAME;
+        let mut messages = std::mem::take(&mut early);
+        messages.extend(keys);
+        if let Some(background) = input.background.take() {
+            use_background(&mut screens.model, background);
+            messages.push(Msg::Changed);
+        }
+        if !receive(&options.messages, &mut messages) {
+            return Ok(());
         }
         terminal.check()?;
         let effects = screens.turn(feed, messages);
@@ -153,9 +157,32 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     }
 }
 
+/// Takes in the messages that are there. Returns false once their sender has ended.
+fn receive(from: &Receiver<Msg>, messages: &mut Vec<Msg>) -> bool {
+    loop {
+        match from.try_recv() {
+            Ok(message) => messages.push(message),
+            Err(TryRecvError::Empty) => return true,
+            Err(TryRecvError::Disconnected) => return false,
+        }
+    }
+}
+
 /// Columns and rows of the terminal on stdout, where there is one.
 pub fn terminal_size() -> Option<(u16, u16)> {
     size().ok()
+}
+
+/// Takes the theme for the background of the terminal as the default one.
+fn use_background(model: &mut Model, background: Background) {
+    let named =
+        |name: &str| model.palettes.iter().find(|(word, _)| word == name).map(|(_, palette)| *palette);
+    if let (Some(before), Some(palette)) = (named("default"), named(background.theme())) {
+        if model.common.theme.palette == before {
+            model.common.theme.palette = palette;
+        }
+        model.palettes.iter_mut().filter(|(word, _)| word == "default").for_each(|entry| entry.1 = palette);
+    }
 }
 
 /// Uses the mouse, or leaves it to the terminal, and says how to select text.
@@ -262,11 +289,41 @@ struct Input {
     stdin: Stdin,
     messages: WakeReader,
     changes: WakeReader,
+    answers: AnswerFilter,
+    /// The background of the terminal, once it has answered.
+    background: Option<Background>,
 }
 
 impl Input {
+    fn new(messages: WakeReader, changes: WakeReader) -> Input {
+        let answers = AnswerFilter::default();
+        Input { stdin: Stdin::of_process(), messages, changes, answers, background: None }
+    }
+
+    /// Asks for the background if wanted, and waits for the answer for a short time. Returns the
+    /// keys that came meanwhile; `None` if the terminal is gone.
+    fn ask_background(&mut self, terminal: &Terminal, is_wanted: bool) -> io::Result<Option<Vec<Msg>>> {
+        let (start, mut early) = (Instant::now(), Vec::new());
+        if is_wanted {
+            self.answers.begin();
+            terminal.ask_background();
+        }
+        while self.answers.is_waiting()
+            && let Some(left) = MAX_ANSWER_TIME.checked_sub(start.elapsed())
+        {
+            let Some(keys) = self.keys(Wait { timeout: Some(left), for_changes: false })? else {
+                return Ok(None);
+            };
+            early.extend(keys);
+        }
+        Ok(Some(early))
+    }
+
     /// Waits for a key, and returns all keys that are there; `None` if the terminal is gone.
-    fn keys(&self, wait: Wait) -> io::Result<Option<Vec<Msg>>> {
+    fn keys(&mut self, mut wait: Wait) -> io::Result<Option<Vec<Msg>>> {
+        if let Some(left) = self.answers.pause_left(Instant::now()) {
+            wait.timeout = Some(wait.timeout.map_or(left, |timeout| timeout.min(left)));
+        }
         let mut left = match self.stdin {
             Stdin::Terminal => {
                 if self.wait(wait) == Awaited::TerminalGone {
@@ -278,17 +335,23 @@ impl Input {
                 wait.timeout.map_or(MAX_KEY_WAIT, |timeout| timeout.clamp(MIN_WAIT, MAX_KEY_WAIT))
             }
         };
-        let mut messages = Vec::new();
+        let (mut messages, mut keys) = (Vec::new(), Vec::new());
         while messages.len() < MAX_KEYS_PER_FRAME && event::poll(left)? {
             left = MIN_WAIT;
             match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
+                Event::Key(key) if key.kind != KeyEventKind::Release => {
+                    let found = self.answers.take(key, Instant::now(), &mut keys);
+                    self.background = found.or(self.background);
+                    messages.extend(keys.drain(..).map(Msg::Key));
+                }
                 Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
                 Event::Paste(text) => messages.push(Msg::Paste(text)),
                 Event::Mouse(event) => messages.push(Msg::Mouse(event)),
                 _ => {}
             }
         }
+        self.answers.release(Instant::now(), &mut keys);
+        messages.extend(keys.into_iter().map(Msg::Key));
         Ok(Some(messages))
     }
 

@@ -51,7 +51,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
     let changed = data.store().intercepted_streams().into_iter();
     let states = changed.flat_map(|stream| data.states_of(stream));
     let is_open = |stream| data.stream(stream).is_some_and(|stream| stream.closed.is_none());
-    let diverged = states.filter(|state| state.diverged.is_some() && is_open(state.stream)).count();
+    let diverged = states.filter(|state| state.diverged.is_some() && is_open(state.summary.stream)).count();
     let rows = Rows::build(streams, Vec::new(), &model.common.marks).rows;
     let open_rows = rows.iter().filter(|row| !row.is_closed());
     let open_nodes = count_nodes(open_rows);
@@ -103,15 +103,15 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         let table = &model.screens.overview.table;
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
-            model.common.set_problems(data.problems());
+            model.common.problems.set(data.problems());
             if model.common.info.bar.is_none() {
                 model.alerts.update(&model.common);
             }
             model.common.marks = data.store().client_marks();
-            if model.common.problem_count() == 0 {
+            if model.common.problems.count() == 0 {
                 model.common.census = census(model, data);
             }
-            model.common.finding_groups = findings_by_cause(&model.common.problems, data.findings());
+            model.common.finding_groups = findings_by_cause(&model.common.problems.all, data.findings());
         }
         model.screens.lint.count(&model.common, data);
     }

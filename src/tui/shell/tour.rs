@@ -104,7 +104,7 @@ const STEPS: [TourStep; 11] = [
         waits: "in a moment the control plane pushes a cluster that edge-gw-1 refuses",
         press: Press::Keys("} chooses the next problem of the list, { the one before"),
         way: &[],
-        is_done: |model| model.common.has_chosen_problem() || has_refusal_open(model),
+        is_done: |model| model.common.problems.has_choice() || has_refusal_open(model),
         done: "a problem is chosen",
     },
     TourStep {
@@ -291,14 +291,14 @@ fn has_refusal_open(model: &Model) -> bool {
 }
 
 fn refused(model: &Model) -> Option<&ProblemFact> {
-    model.common.problems.iter().find(|problem| matches!(problem.problem, Problem::Refused(_)))
+    model.common.problems.all.iter().find(|problem| matches!(problem.problem, Problem::Refused(_)))
 }
 
 /// Returns the keys that lead from the chosen problem to the refusal.
 fn to_the_refusal(model: &Model) -> String {
     let is_refusal = |problem: &ProblemFact| matches!(problem.problem, Problem::Refused(_));
-    let refusal = model.common.problems.iter().position(is_refusal);
-    let key = match refusal.map(|at| at.cmp(&model.common.problem_index())) {
+    let refusal = model.common.problems.all.iter().position(is_refusal);
+    let key = match refusal.map(|at| at.cmp(&model.common.problems.index())) {
         Some(Ordering::Equal) => return "Enter opens the evidence of the NACK (6 does so too)".to_owned(),
         Some(Ordering::Less) => "{",
         _ => "}",
@@ -310,7 +310,7 @@ fn overview(model: &Model, _data: &dyn Data) -> Option<String> {
     let problem = refused(model)?;
     let nodes = plural(model.screens.overview.table.nodes as u64, "node");
     let place = report::problem_place(problem);
-    let problems = report::problem_count(&model.common.problems);
+    let problems = report::problem_count(&model.common.problems.all);
     Some(format!(
         "{nodes}, the worst first, with the state of each type and its age; below, {problems}. {place} is refused."
     ))
@@ -321,9 +321,9 @@ fn chosen_problem(model: &Model, _data: &dyn Data) -> Option<String> {
     if model.common.pane != Pane::Second {
         return None;
     }
-    let problem = model.common.chosen_problem()?;
+    let problem = model.common.problems.chosen()?;
     let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
-    let (at, count) = (model.common.problem_index() + 1, model.common.problem_count());
+    let (at, count) = (model.common.problems.index() + 1, model.common.problems.count());
     let number =
         if problem.is_wrong() { format!("problem {at} of {count}") } else { "still in time".to_owned() };
     Some(format!(
@@ -366,7 +366,7 @@ fn messages(model: &Model, data: &dyn Data) -> Option<String> {
 }
 
 fn problems(model: &Model, _data: &dyn Data) -> Option<String> {
-    Some(format!("{}, the worst first.", report::problem_count(&model.common.problems)))
+    Some(format!("{}, the worst first.", report::problem_count(&model.common.problems.all)))
 }
 
 fn one_stream(_model: &Model, _data: &dyn Data) -> Option<String> {
@@ -386,7 +386,7 @@ fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {
 
 fn missing(model: &Model, _data: &dyn Data) -> Option<String> {
     let owed = |problem: &&ProblemFact| matches!(problem.problem, Problem::Owed(_));
-    let problem = model.common.problems.iter().find(owed)?;
+    let problem = model.common.problems.all.iter().find(owed)?;
     Some(format!("{}: {}.", report::problem_place(problem), report::problem(problem, &model.common.clock)))
 }
 

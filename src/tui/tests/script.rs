@@ -1,5 +1,6 @@
 //! A store built from a script, for the screens that decode contents.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::Decoded;
@@ -9,7 +10,7 @@ use xdscope_engine::analysis::{Analysis, rules};
 use xdscope_engine::store::{Options, SchemaSemantics, Store};
 use xdscope_schema::Schema;
 use xdscope_schema::redact::Redactor;
-use xdscope_sources::{SchemaCodec, script};
+use xdscope_sources::{SchemaCodec, Spec, script};
 use xdscope_wire::content::{Catalog, MemoryBodies};
 use xdscope_wire::event::{Kind, Side, StreamId, Time};
 use xdscope_wire::{End, Frame, FramePayload, Open};
@@ -55,6 +56,19 @@ impl ScriptedStore {
 
     pub fn handle(&mut self, frame: Frame) {
         self.store.handle(frame);
+    }
+
+    /// The store of a file of the repository, such as `examples/healthy/grpc.xdsrec`.
+    pub fn recorded(path: &str) -> ScriptedStore {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+        let spec = Spec { seed: 7, ..Spec::new(&path) };
+        let source = xdscope_sources::open(&spec, &Default::default()).expect("a recording");
+        let (schema, loaded) = (source.schema, source.loaded);
+        let store = xdscope_sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
+        let mut store = Analysis::new(store, rules(&schema));
+        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+        store.advance(loaded.end);
+        ScriptedStore { store, end: loaded.end, bodies: Decoded(schema) }
     }
 
     pub fn gateway() -> ScriptedStore {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::data::{AppliedFilter, BodyFormat, BodyRenderer, Data, Info, Mode, ViewTime};
 use crate::screens::overview::tests::problems::problems;
-use crate::screens::stream::tests::states::{states, summary_of};
+use crate::screens::stream::tests::states::states;
 use crate::screens::timeline::tests::messages::messages;
 use crate::tests::script::ScriptedStore;
 use xdscope_engine::applied::AppliedState;
@@ -89,13 +89,16 @@ impl Data for Story {
         self.rows.get(index).map(MessageFact::line)
     }
     fn summaries(&self) -> Vec<SummaryFact> {
-        self.states.iter().map(summary_of).collect()
+        self.states.iter().map(|state| state.summary.clone()).collect()
     }
     fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
-        self.states.iter().find(|state| state.stream == stream && state.type_url == *type_url).cloned()
+        self.states
+            .iter()
+            .find(|state| state.summary.stream == stream && state.summary.type_url == *type_url)
+            .cloned()
     }
     fn nacks(&self) -> Vec<Seq> {
-        self.states.iter().flat_map(|state| &state.nacks).map(|nack| nack.n).collect()
+        self.states.iter().flat_map(|state| &state.verdicts.nacks).map(|nack| nack.n).collect()
     }
     fn problems(&self) -> Vec<ProblemFact> {
         self.problems.clone()
@@ -130,8 +133,8 @@ impl Data for Story {
     fn state_matches(&self, applied: &AppliedFilter, fact: &StateFact) -> bool {
         applied.text.split(' ').all(|word| match word.split_once(':') {
             None | Some((_, "")) => true,
-            Some(("state", state)) => fact.state.word() == state,
-            Some(("type", word)) => is_of_type(&fact.type_url, word),
+            Some(("state", state)) => fact.summary.state.word() == state,
+            Some(("type", word)) => is_of_type(&fact.summary.type_url, word),
             _ => false,
         })
     }

@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Color;
 
 use xdscope_present::text;
 use xdscope_present::text::Keep;
@@ -21,12 +22,9 @@ pub struct Span {
     pub mark: Option<Role>,
 }
 
-/// The area of a pane below its heading or inside its frame.
-pub(crate) fn pane_area(area: Rect, is_framed: bool) -> Rect {
-    match is_framed && area.width >= 4 && area.height >= 3 {
-        true => Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 },
-        false => split(area, 1).1,
-    }
+/// The area of a pane below its heading.
+pub(crate) fn pane_area(area: Rect) -> Rect {
+    split(area, 1).1
 }
 
 /// A line of spans.
@@ -156,42 +154,10 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws a frame with a title and a remark, heavy if the pane has the focus.
-    fn frame(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) {
-        if area.width < 4 || area.height < 3 {
-            return self.heading(area, title, remark, has_focus);
-        }
-        let role = if has_focus { Role::Name } else { Role::Muted };
-        let [top_left, top_right, bottom_left, bottom_right, side] = match (self.theme.ascii, has_focus) {
-            (true, _) => ["+", "+", "+", "+", "|"],
-            (false, true) => ["┏", "┓", "┗", "┛", "┃"],
-            (false, false) => ["┌", "┐", "└", "┘", "│"],
-        };
-        let glyphs = self.glyphs();
-        let dash = if has_focus { glyphs.focus_rule } else { glyphs.rule };
-        let (top, bottom) = (Rect { height: 1, ..area }, Rect { y: area.bottom() - 1, height: 1, ..area });
-        self.heading(top, title, remark, has_focus);
-        self.text(bottom, &dash.repeat(usize::from(area.width)), role);
-        let right = area.right() - 1;
-        for row in area.rows() {
-            let (first, last) = match row.y {
-                y if y == top.y => (top_left, top_right),
-                y if y == bottom.y => (bottom_left, bottom_right),
-                _ => (side, side),
-            };
-            self.text(Rect { width: 1, ..row }, first, role);
-            self.text(Rect { x: right, width: 1, ..row }, last, role);
-        }
-    }
-
-    /// Draws the heading or the frame of a pane. Returns the area below or inside.
-    pub fn pane(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool, is_framed: bool) -> Rect {
-        if is_framed {
-            self.frame(area, title, remark, has_focus);
-        } else {
-            self.heading(area, title, remark, has_focus);
-        }
-        pane_area(area, is_framed)
+    /// Draws the heading of a pane. Returns the area below.
+    pub fn pane(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) -> Rect {
+        self.heading(area, title, remark, has_focus);
+        pane_area(area)
     }
 
     /// Marks the selected row of a pane: its full width in the pane with the focus, else a bar.
@@ -212,8 +178,8 @@ impl Canvas<'_> {
         let [muted, plain] = [Role::Muted, Role::Plain].map(|role| self.theme.style(role).fg);
         for at in row.positions() {
             let cell = &mut self.buf[at];
-            if muted == Some(cell.fg) {
-                cell.fg = plain.unwrap_or_default();
+            if [muted, plain].contains(&Some(cell.fg)) || cell.fg == Color::Reset {
+                cell.fg = self.theme.selected_text();
             }
         }
         self.buf.set_style(row, self.theme.selection());
@@ -249,9 +215,26 @@ mod tests {
                 canvas.text(row, "muted", Role::Muted);
             }
             canvas.select(area);
-            let [muted, plain] = [Role::Muted, Role::Plain].map(|role| theme.style(role).fg);
-            assert_eq!(buf[(0, 0)].fg, plain.unwrap_or_default());
+            let muted = theme.style(Role::Muted).fg;
+            assert_eq!(buf[(0, 0)].fg, theme.selected_text());
             assert_eq!(Some(buf[(0, 1)].fg), muted);
+        }
+    }
+
+    #[test]
+    fn states_keep_their_colours_on_the_selected_row() {
+        for (depth, background) in
+            [(ColorDepth::True, Color::Rgb(0x30, 0x30, 0x30)), (ColorDepth::Indexed, Color::Indexed(236))]
+        {
+            let theme = Theme { palette: NamedTheme::DEFAULT.palette(depth), ascii: false };
+            let area = Rect::new(0, 0, 12, 1);
+            let (mut buf, widths) = (Buffer::empty(area), GrownWidths::default());
+            let mut canvas = Canvas { buf: &mut buf, theme, is_covered: false, widths: &widths };
+            canvas.line(area, &[plain("plain "), span("NACK", Role::Bad)]);
+            canvas.select(area);
+            assert_eq!(buf[(6, 0)].fg, Color::Red);
+            assert_ne!(buf[(0, 0)].fg, Color::Reset, "readable whatever the terminal's own text is");
+            assert!(buf.content.iter().all(|cell| cell.bg == background));
         }
     }
 }

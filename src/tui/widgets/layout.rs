@@ -12,7 +12,8 @@ pub struct Layout {
     pub body: Rect,
     /// `None` on a low terminal, where notices cover the row above the keys, and prompts the keys.
     pub notice: Option<Rect>,
-    /// The replay bar, above the notice.
+    /// The replay bar: volume and marks, or both in one row on a low terminal. A notice covers the
+    /// marks.
     pub bar: Option<Rect>,
     pub keys: Rect,
     /// Words are shortened.
@@ -63,13 +64,14 @@ impl Layout {
         (list, split(rest, u16::from(!self.low)).1)
     }
 
-    /// Adds the replay bar, in place of the rule above the notice, or in the last row of the body.
+    /// Adds the replay bar, in place of the rule above the notice and of the hint there, or in the
+    /// last row of the body.
     pub fn with_bar(self) -> Layout {
         let Some(notice) = self.notice else {
             let (body, bar) = split(self.body, self.body.height.saturating_sub(1));
             return Layout { body, bar: Some(bar), ..self };
         };
-        Layout { bar: Some(Rect { y: notice.y - 1, ..notice }), ..self }
+        Layout { bar: Some(Rect { y: notice.y - 1, height: 2, ..notice }), ..self }
     }
 }
 

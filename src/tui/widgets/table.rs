@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::Rect;
 
-use xdscope_present::text::{self, Keep, cut, cut_apart, cut_name, pad};
+use xdscope_present::text::{self, Keep, cut, cut_apart, cut_name, pad, without_shared};
 use xdscope_wire::text::display_safe;
 
 use crate::input::screen_id::ScreenId;
@@ -112,7 +112,7 @@ pub(crate) fn widths(
             if column.max == 0 {
                 return None;
             }
-            let content = rows.iter().filter_map(|row| row.get(i)).map(|cell| text::width(&cell.text)).max();
+            let content = drawn_texts(*column, i, rows).iter().map(|text| text::width(text)).max();
             let content = grown.grow(table, column.title, content.unwrap_or(0));
             Some(content.max(text::width(column.title)).clamp(column.min, column.max))
         })
@@ -174,8 +174,40 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
         .collect()
 }
 
-/// Shortens different names of a column that would look the same.
-fn with_names_apart<'a>(
+/// The texts of a column as they are drawn at its widest: versions without what all of them begin
+/// with, and short names.
+fn drawn_texts(column: Column, at: usize, rows: &[StyledLine]) -> Vec<String> {
+    let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.text.as_str());
+    match column.cut {
+        Keep::Tail => without_shared(&cells.collect::<Vec<_>>(), MARK),
+        Keep::Name => {
+            cells.map(|text| cut_name(&display_safe(text), column.max, MARK).into_owned()).collect()
+        }
+        _ => cells.map(str::to_owned).collect(),
+    }
+}
+
+/// The mark of an omitted part, for measuring.
+const MARK: &str = "…";
+
+/// Cuts names to some cells. Different ones that would look the same keep what tells them apart.
+pub(crate) fn short_names(names: &[&str], cells: usize, mark: &str) -> Vec<String> {
+    let cut: Vec<String> = names.iter().map(|name| cut_name(name, cells, mark).into_owned()).collect();
+    let mut by_form: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (form, name) in cut.iter().zip(names) {
+        by_form.entry(form).or_default().insert(name);
+    }
+    let mut apart: HashMap<&str, String> = HashMap::new();
+    for names in by_form.into_values().filter(|names| names.len() > 1) {
+        let names: Vec<&str> = names.into_iter().collect();
+        let short = cut_apart(&names, cells, mark);
+        apart.extend(names.into_iter().zip(short));
+    }
+    names.iter().zip(&cut).map(|(name, form)| apart.get(name).unwrap_or(form).clone()).collect()
+}
+
+/// Shortens the names of a table, and drops what all versions of a column begin with.
+fn shortened<'a>(
     columns: &[Column],
     widths: &[Option<usize>],
     rows: &'a [StyledLine],
@@ -184,22 +216,24 @@ fn with_names_apart<'a>(
     let mut rows = Cow::Borrowed(rows);
     for (i, (column, width)) in columns.iter().zip(widths).enumerate() {
         let Some(width) = *width else { continue };
-        if column.cut != Keep::Name {
+        let texts: Vec<String> = rows
+            .iter()
+            .map(|row| row.get(i).map_or(String::new(), |cell| display_safe(&cell.text).into_owned()))
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let short = match column.cut {
+            Keep::Name if texts.iter().any(|text| text::width(text) > width) => {
+                short_names(&texts, width, glyphs.cut)
+            }
+            Keep::Tail => without_shared(&texts, glyphs.cut),
+            _ => continue,
+        };
+        if texts.iter().zip(&short).all(|(text, short)| text == short) {
             continue;
         }
-        let mut by_form: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for cell in rows.iter().filter_map(|row| row.get(i)).filter(|cell| text::width(&cell.text) > width) {
-            let safe = display_safe(&cell.text).into_owned();
-            by_form.entry(cut_name(&safe, width, glyphs.cut).into_owned()).or_default().insert(safe);
-        }
-        for names in by_form.into_values().filter(|names| names.len() > 1) {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let short = cut_apart(&names, width, glyphs.cut);
-            for cell in rows.to_mut().iter_mut().filter_map(|row| row.get_mut(i)) {
-                let index = names.iter().position(|name| *name == display_safe(&cell.text));
-                if let Some(short) = index.and_then(|index| short.get(index)) {
-                    cell.text.clone_from(short);
-                }
+        for (row, short) in rows.to_mut().iter_mut().zip(short) {
+            if let Some(cell) = row.get_mut(i) {
+                cell.text = short;
             }
         }
     }
@@ -221,7 +255,7 @@ pub(crate) fn draw(
     let glyphs = canvas.glyphs();
     canvas.line(inner, &titles(columns, &widths, has_focus));
     let visible = rows.get(..usize::from(inner.height)).unwrap_or(rows);
-    let lines = with_names_apart(columns, &widths, visible, glyphs);
+    let lines = shortened(columns, &widths, visible, glyphs);
     let mut selected_row = None;
     for (i, (row, line)) in inner.rows().skip(1).zip(lines.iter()).enumerate() {
         canvas.line(row, &fit(columns, &widths, line, glyphs));
@@ -253,6 +287,19 @@ mod tests {
         assert_eq!(widths(20), [Some(18), None, None]);
         assert_eq!(widths(10), [Some(10), None, None]);
         assert_eq!(widths(3), [Some(6), None, None]);
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_they_draw() {
+        let columns = [column("NODE", 4, 30, Keep::Name, 0), column("VER", 3, 16, Keep::Tail, 0)];
+        let node = |name: &str| format!("router~10.1.2.3~{name}.istio-system~istio-system.svc.cluster.local");
+        let row = |name: &str, version: &str| vec![plain(node(name)), plain(version)];
+        let rows = [row("gw-1", "2026-11-22T16:04:53Z/2"), row("gw-2", "2026-11-22T16:04:59Z/3")];
+        assert_eq!(widths(&GrownWidths::default(), &columns, &rows, 60), [Some(17), Some(6)]);
+        let names = [node("gw-1"), node("gw-2")];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let apart = short_names(&names, 8, "…");
+        assert_ne!(apart[0], apart[1]);
     }
 
     #[test]

@@ -42,7 +42,7 @@ pub fn filter(data: &[u8]) {
         }
         for state in store.states() {
             filter.state(&state, store);
-            for fact in store.resources(state.stream, &state.type_url) {
+            for fact in store.resources(state.summary.stream, &state.summary.type_url) {
                 filter.resource(&fact, store);
             }
         }

@@ -45,14 +45,14 @@ pub fn xdstp_names(data: &[u8]) {
     let store = store(&[(MessageShape::DeltaRequest, request), (MessageShape::DeltaResponse, response)]);
     let schema = Schema::builtin();
     for state in store.states() {
-        let structured = StructuredNames::new(&store, &schema, vec![state.stream]);
-        for fact in store.resources(state.stream, &state.type_url) {
+        let structured = StructuredNames::new(&store, &schema, vec![state.summary.stream]);
+        for fact in store.resources(state.summary.stream, &state.summary.type_url) {
             structured.of(&fact);
             // A resource without a name is shown under its hash.
             if !names.contains(&&*fact.name) {
                 continue;
             }
-            let found = store.resource(state.stream, &state.type_url, &fact.name);
+            let found = store.resource(state.summary.stream, &state.summary.type_url, &fact.name);
             assert_eq!(found.map(|found| found.name), Some(fact.name));
         }
     }

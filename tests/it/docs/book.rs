@@ -98,14 +98,22 @@ fn summary_lists_every_page_of_the_book() {
     assert!(missing.is_empty(), "pages that SUMMARY.md does not list: {missing:?}");
 }
 
-/// Returns the commands of a page that read an example, with the output that follows in a block.
+/// Whether the output of a command is the same on each machine.
+///
+/// Such a command reads files of the repository, or explains a word.
+fn is_repeatable(command: &str) -> bool {
+    command.contains(" examples/") || command.contains(" tests/fixtures/") || command.starts_with("explain ")
+}
+
+/// Returns the repeatable commands of a page, with the output that follows in a block.
 fn examples(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut command = None;
     let mut lines = page.lines().map(str::trim_start);
     while let Some(line) = lines.next() {
         if let Some(typed) = line.strip_prefix("$ xdscope ") {
-            command = Some(typed.to_owned()).filter(|typed| typed.contains(" examples/"));
+            let (typed, _remark) = typed.split_once("  #").unwrap_or((typed, ""));
+            command = Some(typed.to_owned()).filter(|typed| is_repeatable(typed));
         } else if line == "```text" {
             let output: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
             found.extend(command.take().map(|command| (command, output.join("\n"))));
@@ -121,11 +129,13 @@ fn outputs_in_the_book_are_what_the_program_prints() {
     let mut checked = 0;
     for page in pages() {
         for (command, expected) in examples(&fs::read_to_string(&page).expect("a readable page")) {
-            let output = std::process::Command::new(env!("CARGO_BIN_EXE_xdscope"))
-                .args(command.split_whitespace())
+            let output = std::process::Command::new("sh")
+                .args(["-c", &format!("exec \"$XDSCOPE\" {command}")])
+                .env("XDSCOPE", env!("CARGO_BIN_EXE_xdscope"))
+                .env("TZ", "UTC")
                 .current_dir(root())
                 .output()
-                .expect("xdscope runs");
+                .expect("a shell");
             let printed = String::from_utf8_lossy(&output.stdout);
             // The block is indented with its list.
             let printed: Vec<&str> = printed.trim_end().lines().map(str::trim_start).collect();

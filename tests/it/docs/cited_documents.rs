@@ -21,15 +21,18 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the anchors that GitHub and mdBook give to the headings of a page.
+/// Returns the anchors that GitHub and mdBook give to the headings of a page, and its explicit
+/// ids.
 fn anchors(page: &str) -> BTreeSet<String> {
+    let ids = page.split("<a id=\"").skip(1).filter_map(|rest| rest.split_once('"'));
+    let ids = ids.map(|(id, _)| id.to_owned());
     let headings = page.lines().filter(|line| line.starts_with('#'));
     let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
     let anchor = |title: String| {
         let kept = title.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
-    titles.map(anchor).collect()
+    titles.map(anchor).chain(ids).collect()
 }
 
 #[test]

@@ -94,10 +94,11 @@ fn is_live(command: &str) -> bool {
     follows(command) || (runs && !ends)
 }
 
-/// Whether a call waits for a recording to grow.
+/// Whether a call waits for a recording to grow, or for a client.
 fn follows(command: &str) -> bool {
     let is_viewer = command.starts_with("xdscope attach");
-    is_viewer || [" --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
+    is_viewer
+        || [" --client", " --watch", " --follow", " -f ", " -w"].iter().any(|flag| command.contains(flag))
 }
 
 /// Time within which a call that does not run until it is stopped would end.

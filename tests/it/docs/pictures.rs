@@ -29,6 +29,11 @@ const SCREENS: [(&str, &str, &str); 9] = [
 const SIZES: [&str; 3] = ["80x24", "120x36", "200x60"];
 const THEMES: [&str; 2] = ["dark", "light"];
 
+/// Clients of Istio, Envoy Gateway, Consul, gRPC and Kuma, and the screens that show their names.
+const MESHES: &str = "tests/fixtures/tui/meshes.xds";
+const MESH_SCREENS: [&str; 2] = ["overview", "timeline"];
+const MESH_SIZES: [&str; 4] = ["80x24", "120x36", "160x45", "200x60"];
+
 /// Size that the page shows; it links the others.
 const SHOWN_SIZE: &str = "120x36";
 /// Bytes of all pictures.
@@ -37,9 +42,9 @@ const MAX_BYTES: usize = 1_500_000;
 /// The screen that no recording can show, with its question.
 const HOLD: (&str, &str) = ("hold", "What is held, and what will each choice cause?");
 
-fn picture(folder: &Path, screen: &str, size: &str, theme: &str, keys: &str) -> String {
+fn picture(folder: &Path, session: &str, screen: &str, size: &str, theme: &str, keys: &str) -> String {
     let mut command = xdscope(folder);
-    command.args(["picture", SESSION, "--screen", screen, "--size", size, "--theme", theme]);
+    command.args(["picture", session, "--screen", screen, "--size", size, "--theme", theme]);
     command.args(["--time", "utc", "-o", "svg", "--keys", keys]);
     let output = command.output().expect("xdscope runs");
     assert!(output.status.success(), "{screen}: {}", String::from_utf8_lossy(&output.stderr));
@@ -66,6 +71,21 @@ fn page() -> String {
         });
         let _ = writeln!(out, "{}", links.collect::<Vec<_>>().join(" · "));
     }
+    let _ = write!(
+        out,
+        "\n## Names of meshes\n\nClients of Istio, Envoy Gateway, Consul, gRPC and Kuma, two of each, from\n\
+         `{MESHES}`. The part that tells two names apart stays at each width.\n"
+    );
+    for screen in MESH_SCREENS {
+        let _ = write!(
+            out,
+            "\n![Screen {screen} of five meshes](screens/meshes-{screen}-{SHOWN_SIZE}-dark.svg)\n\n"
+        );
+        let links = MESH_SIZES
+            .iter()
+            .map(|size| format!("[{screen} {size}](screens/meshes-{screen}-{size}-dark.svg)"));
+        let _ = writeln!(out, "{}", links.collect::<Vec<_>>().join(" · "));
+    }
     out
 }
 
@@ -78,22 +98,31 @@ fn pictures_of_all_screens_are_current() {
         fs::write(PAGE, page()).expect("written");
     }
     let (mut stale, mut bytes) = (Vec::new(), 0);
+    let mut check = |name: String, drawn: String| {
+        let path = format!("{FOLDER}/{name}.svg");
+        bytes += drawn.len();
+        if is_update {
+            fs::write(&path, &drawn).expect("written");
+        } else if fs::read_to_string(&path).ok().as_deref() != Some(&drawn) {
+            stale.push(path);
+        }
+    };
     let screens = SCREENS.into_iter().map(|(screen, _, keys)| (screen, Some(keys)));
     for (screen, keys) in screens.chain([(HOLD.0, None)]) {
         for size in SIZES {
             for theme in THEMES {
-                let path = format!("{FOLDER}/{screen}-{size}-{theme}.svg");
                 let drawn = match keys {
-                    Some(keys) => picture(home.path(), screen, size, theme, keys),
+                    Some(keys) => picture(home.path(), SESSION, screen, size, theme, keys),
                     None => hold_picture::picture(SESSION, size, theme),
                 };
-                bytes += drawn.len();
-                if is_update {
-                    fs::write(&path, &drawn).expect("written");
-                } else if fs::read_to_string(&path).ok().as_deref() != Some(&drawn) {
-                    stale.push(path);
-                }
+                check(format!("{screen}-{size}-{theme}"), drawn);
             }
+        }
+    }
+    for screen in MESH_SCREENS {
+        for size in MESH_SIZES {
+            let drawn = picture(home.path(), MESHES, screen, size, "dark", "");
+            check(format!("meshes-{screen}-{size}-dark"), drawn);
         }
     }
     assert!(bytes <= MAX_BYTES, "{bytes} bytes");
@@ -105,5 +134,6 @@ fn pictures_of_all_screens_are_current() {
     );
     // Nothing else lies in the folder.
     let screens = SCREENS.len() + 1;
-    assert_eq!(fs::read_dir(FOLDER).expect("the folder").count(), screens * SIZES.len() * THEMES.len());
+    let pictures = screens * SIZES.len() * THEMES.len() + MESH_SCREENS.len() * MESH_SIZES.len();
+    assert_eq!(fs::read_dir(FOLDER).expect("the folder").count(), pictures);
 }

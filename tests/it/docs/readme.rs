@@ -46,8 +46,10 @@ fn folder() -> tempfile::TempDir {
     fs::copy("tests/fixtures/cli/config_dump.json", at("config_dump.json")).expect("a config dump");
     fs::copy("examples/bootstraps/envoy-ads.yaml", at("envoy.yaml")).expect("the example bootstrap");
     Ca::new(folder.path(), "ca").issue("tap", &["cp.mesh"]);
-    std::os::unix::fs::symlink(fs::canonicalize("examples").expect("the examples"), at("examples"))
-        .expect("a link");
+    for shown in ["examples", "tests"] {
+        let target = fs::canonicalize(shown).expect("a folder of the repository");
+        std::os::unix::fs::symlink(target, at(shown)).expect("a link");
+    }
     folder
 }
 

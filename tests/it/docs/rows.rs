@@ -1,7 +1,7 @@
 //! Checks the table of protocol rules, `tests/rows.txt`: complete, backed by code and tests, and
-//! shown in `docs/protocol.md`.
+//! shown in `docs/protocol.md`, an index, and `docs/protocol`, a page for each group.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -56,7 +56,13 @@ impl Row {
         self.held_by.strip_prefix("none: ")
     }
 
-    /// The section of `docs/protocol.md`.
+    /// The line of the index, with the anchor that code and pages cite.
+    fn index_line(&self, page: &str) -> String {
+        let anchor = self.id.to_lowercase();
+        format!("- <a id=\"{anchor}\"></a>[{}]({page}#{anchor}): {}\n", self.id, self.statement)
+    }
+
+    /// The section of the page of a group.
     fn section(&self) -> String {
         let quoted = |words: &str| words.split(' ').map(|word| format!("`{word}`")).collect::<Vec<_>>();
         let Row { id, statement, source, seen, .. } = self;
@@ -86,6 +92,7 @@ fn read(path: impl AsRef<Path>) -> Result<String, String> {
 
 const TABLE: &str = "tests/rows.txt";
 const PAGE: &str = "docs/protocol.md";
+const GROUP_PAGES: &str = "docs/protocol";
 const BEGIN: &str = "<!-- begin: generated from tests/rows.txt -->\n";
 const END: &str = "<!-- end -->\n";
 
@@ -95,32 +102,85 @@ pub fn table() -> Vec<Row> {
     lines.map(Row::parse).collect()
 }
 
-/// The part of `docs/protocol.md` that is generated: a chapter per group, a section per row.
-fn generated() -> String {
-    let mut out = String::new();
-    for line in read(TABLE).expect("the table is readable").lines() {
-        let title = line.strip_prefix("# ").and_then(|rest| rest.split_once(": "));
-        match title.filter(|(group, _)| GROUPS.iter().any(|(known, _)| *group == known.to_string())) {
-            Some((group, title)) => out.push_str(&format!("\n## {group}: {title}\n")),
-            None if line.is_empty() || line.starts_with('#') => {}
-            None => out.push_str(&format!("\n{}", Row::parse(line).section())),
+/// A group of rows.
+struct Group {
+    letter: String,
+    title: String,
+    rows: Vec<Row>,
+}
+
+impl Group {
+    fn read_all() -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for line in read(TABLE).expect("the table is readable").lines() {
+            let title = line.strip_prefix("# ").and_then(|rest| rest.split_once(": "));
+            let is_group = |letter: &str| GROUPS.iter().any(|(known, _)| letter == known.to_string());
+            if let Some((letter, title)) = title.filter(|(letter, _)| is_group(letter)) {
+                groups.push(Group { letter: letter.into(), title: title.into(), rows: Vec::new() });
+            } else if !line.is_empty() && !line.starts_with('#') {
+                groups.last_mut().expect("a title before the rows").rows.push(Row::parse(line));
+            }
         }
+        groups
     }
-    out.push('\n');
-    out
+
+    /// Name of the page, such as `e.md`.
+    fn file_name(&self) -> String {
+        format!("{}.md", self.letter.to_lowercase())
+    }
+
+    /// The chapter of the index.
+    fn index(&self) -> String {
+        let page = format!("protocol/{}", self.file_name());
+        let rows: String = self.rows.iter().map(|row| row.index_line(&page)).collect();
+        format!("\n## {}: {}\n\n{rows}", self.letter, self.title)
+    }
+
+    /// The whole page of the group. `sources` are the definitions of the links to documents.
+    fn page(&self, sources: &str) -> String {
+        let sections: String = self.rows.iter().map(|row| format!("{}\n", row.section())).collect();
+        let intro = "Rules of [the xDS protocol as xdscope reads it](../protocol.md), which explains the words \
+                     and paths.";
+        format!("# {}: {}\n\n{intro}\n\n{sections}{sources}", self.letter, self.title)
+    }
+}
+
+/// Returns the pages about the protocol, by path, as they follow from the table.
+///
+/// Text around the generated part of the index is kept.
+fn generated_pages() -> BTreeMap<String, String> {
+    let index = read(PAGE).expect("the page is readable");
+    let (before, rest) = index.split_once(BEGIN).expect("a begin mark");
+    let (_, after) = rest.split_once(END).expect("an end mark");
+    let is_source = |line: &&str| line.starts_with('[') && line.contains("]: https://");
+    let sources: String = before.lines().filter(is_source).map(|line| format!("{line}\n")).collect();
+    let groups = Group::read_all();
+    let chapters: String = groups.iter().map(Group::index).collect();
+    let page = |group: &Group| (format!("{GROUP_PAGES}/{}", group.file_name()), group.page(&sources));
+    let mut pages: BTreeMap<_, _> = groups.iter().map(page).collect();
+    pages.insert(PAGE.into(), [before, BEGIN, &chapters, "\n", END, after].concat());
+    pages
 }
 
 #[test]
-fn page_matches_table() {
-    let page = read(PAGE).expect("the page is readable");
-    let (before, rest) = page.split_once(BEGIN).expect("a begin mark");
-    let (shown, after) = rest.split_once(END).expect("an end mark");
-    let generated = generated();
+fn pages_match_table() {
+    let pages = generated_pages();
     if std::env::var_os("UPDATE_PROTOCOL").is_some() {
-        fs::write(root().join(PAGE), [before, BEGIN, &generated, END, after].concat()).expect("written");
-        return;
+        fs::create_dir_all(root().join(GROUP_PAGES)).expect("a folder");
+        for (path, text) in &pages {
+            fs::write(root().join(path), text).expect("written");
+        }
     }
-    assert!(shown == generated, "{PAGE} is stale: run UPDATE_PROTOCOL=1 cargo test --test it rows::");
+    for (path, text) in &pages {
+        let is_current = read(path).is_ok_and(|shown| shown == *text);
+        assert!(is_current, "{path} is stale: run UPDATE_PROTOCOL=1 cargo test --test it rows::");
+    }
+    let shown = fs::read_dir(root().join(GROUP_PAGES)).expect("the pages of the groups").flatten();
+    let unknown: Vec<_> = shown
+        .map(|entry| format!("{GROUP_PAGES}/{}", entry.file_name().to_string_lossy()))
+        .filter(|path| !pages.contains_key(path))
+        .collect();
+    assert!(unknown.is_empty(), "pages of no group: {unknown:?}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn facts(data: &StoreData<'_>) -> String {
     }
     for state in store.states() {
         let _ = writeln!(out, "{state:?}");
-        for mut resource in store.resources(state.stream, &state.type_url) {
+        for mut resource in store.resources(state.summary.stream, &state.summary.type_url) {
             let bytes = resource.content.take().and_then(|id| store.catalog().bytes(id));
             let _ = writeln!(out, "  {resource:?} {bytes:?}");
         }
@@ -145,9 +145,10 @@ fn verbs(store: &Store, findings: &[Finding], schema: &Schema) -> BTreeMap<&'sta
     let log =
         (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
     // States of streams that have reconnected are not shown.
-    let current =
-        states.iter().filter(|state| streams.iter().all(|stream| stream.reconnect_of != Some(state.stream)));
-    let resources = current.flat_map(|state| store.resources(state.stream, &state.type_url));
+    let current = states
+        .iter()
+        .filter(|state| streams.iter().all(|stream| stream.reconnect_of != Some(state.summary.stream)));
+    let resources = current.flat_map(|state| store.resources(state.summary.stream, &state.summary.type_url));
     let get = resources.map(|resource| json::resource(&resource, &clock)).collect();
     let mut findings: Vec<_> = findings.iter().collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
@@ -379,10 +380,16 @@ fn assert_same_lines<L: AsRef<str>, R: AsRef<str>>(
     live: impl IntoIterator<Item = L>,
     replayed: impl IntoIterator<Item = R>,
 ) {
-    // A row has its notes on further lines. The titles of a table are not of the session.
+    // A row has its notes on further lines. The titles of a table are not of the session. In a
+    // replay the bar shows what the band of pushes and NACKs shows live.
     fn lines(text: &str) -> Vec<String> {
         let is_title = |line: &&str| line.trim_start().starts_with("#  ");
-        text.lines().filter(|line| !is_title(line)).map(str::to_owned).collect()
+        let is_band = |line: &&str| {
+            (line.starts_with(" pushes  ") && line.contains("  max "))
+                || (line.starts_with(" NACKs  ") && line.contains(" in 1m"))
+        };
+        let own = text.lines().filter(|line| !is_title(line) && !is_band(line));
+        own.map(str::to_owned).collect()
     }
     let live: Vec<String> = live.into_iter().flat_map(|text| lines(text.as_ref())).collect();
     let replayed: Vec<String> = replayed.into_iter().flat_map(|text| lines(text.as_ref())).collect();

@@ -338,7 +338,7 @@ fn rereads_tokens_and_never_records_them() {
         assert!(code != Some(0) && err.contains(words), "{err}");
     }
     let (code, _, err) = run(world.folder(), &["tap", &server, "--token-file", &token]);
-    assert!(code == Some(2) && err.contains("--token-file can't be had on a tap"), "{err}");
+    assert!(code == Some(2) && err.contains("--token-file does nothing on a tap"), "{err}");
 }
 
 #[test]

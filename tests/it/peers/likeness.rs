@@ -13,6 +13,7 @@ use crate::support::{
     scripted::serve as serve_script,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot},
     tap::{Recording, xdscope},
+    wait::wait_for,
     world::World,
 };
 
@@ -81,6 +82,12 @@ fn serve(plane: &mut ControlPlane, variant: Variant, mut mark: usize) {
     plane.wait_for(0, "the end of a subscription", |event| match variant.is_delta() {
         true => event.is_request(ENDPOINTS) && event.unsubscribe == ["echo"],
         false => event.is_request(ENDPOINTS) && event.names == ["more"],
+    });
+    // A recording that ends now would lack the last answer.
+    wait_for("an answer to each response", || {
+        let events = plane.events(0);
+        let mut responses = events.iter().filter(|event| event.event == "response");
+        responses.all(|response| events.iter().any(|event| event.is_ack_of(response))).then_some(())
     });
 }
 

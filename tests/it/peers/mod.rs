@@ -1,6 +1,8 @@
 //! Real clients and control planes, which the first of these tests installs.
 
+pub mod admin_ports;
 pub mod applied;
+pub mod conformance;
 pub mod constraints;
 pub mod direct;
 pub mod envoy_facts;

@@ -30,6 +30,30 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
+/// Returns a script with two clients of six types, long versions, and a refusal.
+fn six_types() -> String {
+    let mut script = String::new();
+    for stream in 1..=2 {
+        script.push_str(&format!("node sidecar-{stream}-7d9f8c6b5-x2x4q.default\nstream {stream} ads\n"));
+        for (at, kind) in ["lds", "rds", "cds", "eds", "sds", "rtds"].iter().enumerate() {
+            let name = format!("outbound-9080-reviews-{kind}");
+            let version = format!("2026-11-24T10:00:0{at}Z/{at}");
+            script.push_str(&format!("+{stream}{at}s {stream} > {kind} v= n= names=[{name}]\n"));
+            script.push_str(&format!(
+                "+{stream}{at}.1s {stream} < {kind} v=\"{version}\" n={kind}-{at} [{name}]\n"
+            ));
+            let answer = match *kind {
+                "cds" => "v= nack=\"connect_timeout must be positive\"".to_owned(),
+                _ => format!("v=\"{version}\""),
+            };
+            script.push_str(&format!(
+                "+{stream}{at}.2s {stream} > {kind} n={kind}-{at} names=[{name}] {answer}\n"
+            ));
+        }
+    }
+    script
+}
+
 /// Writes the pages to check: fixtures, and one with markup in every text from the wire.
 fn pages(folder: &Path) -> Vec<PathBuf> {
     // As deep as projects are in home folders: a title with the whole path is too long to be valid.
@@ -47,6 +71,9 @@ fn pages(folder: &Path) -> Vec<PathBuf> {
     ];
     fs::write(&script, lines.concat()).expect("a script");
     let mut pages = vec![write_page(folder, "planted", script.to_str().expect("a path"))];
+    let script = folder.join("types.xds");
+    fs::write(&script, six_types()).expect("a script");
+    pages.push(write_page(folder, "types", script.to_str().expect("a path")));
     pages.extend(FIXTURES.map(|name| {
         let fixture = Fixture::find(name).expect("a fixture");
         write_page(folder, &name.replace('/', "-"), &fixture.path)

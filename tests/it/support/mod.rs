@@ -11,6 +11,7 @@ pub mod faulty;
 pub mod grpc_client;
 pub mod grpc_server;
 pub mod http;
+pub mod kubectl;
 pub mod misbehave;
 pub mod peers;
 pub mod process;

@@ -82,7 +82,7 @@ pub fn browser(test: &str) -> Option<&'static Path> {
     if is_skipped(test) {
         return None;
     }
-    match BROWSER.get_or_init(|| make_npm("page", "install Chromium and html-validate with npm")) {
+    match BROWSER.get_or_init(|| make_npm("page", "install Chromium, html-validate and axe-core with npm")) {
         Ok(folder) => Some(folder),
         Err(why) => panic!("{why}"),
     }
@@ -183,6 +183,28 @@ pub fn sovereign() -> &'static Path {
     };
     match SOVEREIGN.get_or_init(make) {
         Ok(program) => program,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Returns the folder with the program `duckdb`, which the first test that needs it installs; `None`
+/// if `XDSCOPE_PEERS=off` skips `test`.
+///
+/// # Panics
+/// Panics if the environment cannot be made; the message names the step and the remedy.
+pub fn duckdb(test: &str) -> Option<&'static Path> {
+    static DUCKDB: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    if is_skipped(test) {
+        return None;
+    }
+    let make = || {
+        let (home, _lock) = locked_home("duckdb")?;
+        let folder = home.join("duckdb");
+        python_with(&folder, &sources().join("duckdb/requirements.txt"), "install DuckDB with pip")?;
+        Ok(folder.join("bin"))
+    };
+    match DUCKDB.get_or_init(make) {
+        Ok(folder) => Some(folder),
         Err(why) => panic!("{why}"),
     }
 }

@@ -68,12 +68,20 @@ impl Child {
     ///
     /// # Panics
     /// Panics if the program does not end in time, or fails.
-    pub fn interrupt(mut self) {
-        let asked = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
-        assert!(asked.is_ok_and(|status| status.success()), "kill -INT");
-        let status =
-            wait_for("the end of an interrupted child", || self.process.try_wait().expect("its state"));
-        assert!(status.success(), "{} ended with {status}", self.log.display());
+    pub fn interrupt(self) {
+        let log = self.log.clone();
+        let status = self.end_by("-INT");
+        assert!(status.success(), "{} ended with {status}", log.display());
+    }
+
+    /// Sends a signal, and waits for the end.
+    ///
+    /// # Panics
+    /// Panics if the program does not end in time.
+    pub fn end_by(mut self, signal: &str) -> process::ExitStatus {
+        let asked = Command::new("kill").args([signal, &self.id().to_string()]).status();
+        assert!(asked.is_ok_and(|status| status.success()), "kill {signal}");
+        wait_for("the end of a child after a signal", || self.process.try_wait().expect("its state"))
     }
 
     /// Kills the program, and waits for its end.

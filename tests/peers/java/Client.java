@@ -32,7 +32,7 @@ import java.util.concurrent.TimeUnit;
  * TEXT}. The program stops at the end of standard input.
  */
 public final class Client {
-  private static final long CALL_SECONDS = 10;
+  private static final long CALL_SECONDS = 30;
 
   /** Text as the bytes of a message. */
   private static final MethodDescriptor.Marshaller<String> TEXT =

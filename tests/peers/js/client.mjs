@@ -12,7 +12,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 
-const CALL_MILLIS = 10_000;
+const CALL_MILLIS = 30_000;
 
 const [bootstrap, target] = process.argv.slice(2);
 process.env.GRPC_XDS_BOOTSTRAP_CONFIG = readFileSync(bootstrap, 'utf8');

@@ -101,16 +101,32 @@ const phone = await tab.evaluate(() => {
     graph: right(".graph svg"),
     problems: right(".matrix tbody td:nth-child(2) a:first-child"),
     menu: getComputedStyle(document.querySelector("nav ul"), "::after").content,
+    first: [...document.querySelectorAll("#list thead th")].slice(0, 3).map((title) => title.textContent.trim()).join(),
+    kind: document.querySelector("#list td.long").getBoundingClientRect().left,
     cut: notes.filter((note) => note.scrollHeight > note.clientHeight + 1).length,
   };
 });
 expect(`phone: ${JSON.stringify(phone)}`, phone.overflow <= 0 && phone.graph <= 360 && phone.problems <= 360
-  && phone.menu.includes("\u203a") && phone.cut === 0);
+  && phone.menu.includes("\u203a") && phone.cut === 0 && phone.first === "KIND,TYPE,NOTE" && phone.kind < 240);
 await tab.screenshot({ path: path.join(folder, "phone.png"), fullPage: true });
 await tab.setViewport({ width: 1280, height: 900 });
 await tab.goto(pathToFileURL(page).href);
 
-// By keyboard: filter, choose a row, go to its pair.
+// On a laptop the matrix fits, and the arrow of a label with several lines is below it.
+view = "laptop";
+const laptop = await tab.evaluate(() => {
+  const matrix = document.querySelector("#matrix .scroll");
+  const arrow = document.querySelector(".ladder li:not(.life) .arrow");
+  arrow.textContent = "words ".repeat(60);
+  const label = document.createRange();
+  label.selectNodeContents(arrow);
+  const line = arrow.getBoundingClientRect().bottom - Number.parseFloat(getComputedStyle(arrow, "::after").bottom);
+  return { hidden: matrix.scrollWidth - matrix.clientWidth, label: line - label.getBoundingClientRect().bottom };
+});
+expect(`laptop: ${JSON.stringify(laptop)}`, laptop.hidden <= 0 && laptop.label >= 0);
+await tab.goto(pathToFileURL(page).href);
+
+// By keyboard: filter, choose a row, open it. The filter stays, and the pair is beside the message.
 view = "keyboard";
 await tab.keyboard.press("/");
 await tab.keyboard.type("kind:nack");
@@ -120,9 +136,96 @@ expect(`${filtered.length} rows match`, filtered.length > 0 && filtered.every((t
 await tab.keyboard.press("Enter");
 const selected = () => tab.$eval('#list tr[aria-selected="true"]', (line) => line.firstChild.textContent);
 const first = await selected();
+const isOpen = () => tab.$eval("#detail", (detail) => !detail.hidden);
+expect("a row opens before Enter", !(await isOpen()));
 await tab.keyboard.press("Enter");
-expect(`Enter stays on #${first}`, (await selected()) !== first);
+const opened = () => tab.$$eval("#detail article", (parts) => parts.map((part) => ({
+  title: part.querySelector("h3").textContent,
+  names: [...part.querySelectorAll(".names li")].map((name) => name.textContent),
+  body: part.querySelector(".body")?.textContent || "",
+  error: part.querySelector("blockquote")?.textContent || "",
+  rules: [...part.querySelectorAll('a[href^="#rule-"]')].map((rule) => rule.textContent),
+  button: part.querySelector("button")?.textContent || "",
+})));
+const [nack, push] = await opened();
+expect(`Enter on #${first} opens ${nack?.title}`, nack?.title.startsWith(`#${first} `) && (await selected()) === first);
+expect(`the pair is ${push?.title}`, push?.title.includes("push") || push?.title.includes("resend"));
+expect("Enter loses the filter", (await tab.$eval("#q", (input) => input.value)) === "kind:nack");
+expect(`the NACK has ${JSON.stringify(nack)}`, nack?.error && nack.rules.length > 0 && nack.body.includes("error_detail"));
+expect(`the push has ${JSON.stringify(push)}`, push?.names.length > 0 && push.body.includes("version_info"));
 expect("the list has no focus", await tab.evaluate(() => document.activeElement.id === "grid"));
+await tab.keyboard.press("ArrowDown");
+expect("the open message does not follow the arrows", (await rows()).length < 2 || !(await opened())[0].title.startsWith(`#${first} `));
+await tab.keyboard.press("ArrowUp");
+await tab.screenshot({ path: path.join(folder, "opened.png") });
+
+// A link to a message that the filter hides opens it beside the list; a button clears the filter.
+const number = /#(\d+)/.exec(push?.title)?.[1];
+await tab.evaluate((hash) => (location.hash = hash), `#m${number}`);
+await tab.waitForFunction((title) => document.querySelector("#detail h3").textContent === title, { timeout: 5000 }, push?.title);
+expect("a link loses the filter", (await tab.$eval("#q", (input) => input.value)) === "kind:nack");
+const [hidden] = await opened();
+expect(`the button says ${hidden.button}`, hidden.button === "Show in the timeline without the filter");
+await tab.$eval("#detail article button", (button) => button.click());
+expect("the button keeps the filter", (await tab.$eval("#q", (input) => input.value)) === "");
+expect("the button does not choose the message", (await selected()) === number);
+await tab.keyboard.press("Escape");
+expect("Esc does not close the message", !(await isOpen()));
+const click = () => tab.evaluate(() => document.querySelector("#list tr[data-place]").click());
+await click();
+expect("a click does not open a row", await isOpen());
+await tab.keyboard.press("Escape");
+
+// Columns sort: by a click and by keys, up, down, and back to the order of the recording.
+view = "sort";
+const column = (name) => tab.$$eval("#list thead th", (titles, name) => titles.findIndex((title) => title.textContent.trim() === name), name);
+const cells = (at) => tab.$$eval("#list tr[data-place]", (lines, at) => lines.map((line) => line.cells[at].textContent), at);
+const numbers = (list) => list.filter((text) => text && text !== "-").map((text) => {
+  const [, number, unit] = /^([\d.,]+)\s*([a-zA-Z]*)/.exec(text);
+  return Number(number.replaceAll(",", "")) * ({ "": 1, B: 1, kB: 1e3, MB: 1e6, ms: 1, s: 1e3 }[unit] || 1);
+});
+const rises = (list) => list.every((number, at) => at === 0 || list[at - 1] <= number);
+const sortOf = (at) => tab.$$eval("#list thead th", (titles, at) => titles[at].ariaSort, at);
+for (const name of ["#", "SIZE", "LAT", "RESOURCES"]) {
+  const at = await column(name);
+  const before = await cells(at);
+  const press = () => tab.$$eval("#list thead button", (buttons, at) => buttons[at].click(), at);
+  await press();
+  expect(`${name} ascending: ${await cells(at)}`, rises(numbers(await cells(at))) && (await sortOf(at)) === "ascending");
+  await press();
+  expect(`${name} descending: ${await cells(at)}`, rises(numbers(await cells(at)).reverse()) && (await sortOf(at)) === "descending");
+  await press();
+  expect(`${name} is not in the first order`, (await cells(at)).join() === before.join() && !(await sortOf(at)));
+}
+for (const key of ["Enter", "Space"]) {
+  const at = await column("KIND");
+  await tab.$$eval("#list thead button", (buttons, at) => buttons[at].focus(), at);
+  for (const sort of ["ascending", "descending", null]) {
+    await tab.keyboard.press(key);
+    expect(`${key} sorts ${await sortOf(at)}`, (await sortOf(at)) === sort);
+  }
+}
+const size = await column("SIZE");
+await tab.$$eval("#list thead button", (buttons, at) => buttons[at].click(), size);
+await tab.keyboard.press("Home");
+await tab.keyboard.press("ArrowDown");
+expect("arrows do not move in a sorted list", (await tab.$eval('#list tr[aria-selected="true"]', (line) => line.dataset.place)) === "1");
+await tab.evaluate((hash) => (location.hash = hash), "#m1");
+await tab.waitForFunction(() => document.querySelector("#detail h3")?.textContent.startsWith("#1 "), { timeout: 5000 });
+expect("a link chooses another row of a sorted list", (await selected()) === "1");
+await tab.keyboard.press("Escape");
+for (let times = 0; times < 2; times += 1) await tab.$$eval("#list thead button", (buttons, at) => buttons[at].click(), size);
+for (const name of ["#matrix table", "#streams table"]) {
+  const order = () => tab.$$eval(`${name} tbody tr`, (lines) => lines.map((line) => line.cells[0].textContent));
+  const sort = () => tab.$eval(`${name} thead button`, (button) => button.click());
+  const before = await order();
+  await sort();
+  const up = await order();
+  await sort();
+  expect(`${name} does not sort`, (await order()).join() === up.toReversed().join() || before.length < 2);
+  await sort();
+  expect(`${name} is not in the first order`, (await order()).join() === before.join());
+}
 
 // The filter language: each expression, with the rows that it leaves, or none for an error.
 view = "filter";
@@ -137,7 +240,7 @@ const filter = async (text) => {
 };
 const counts = {};
 const expressions = ["", "kind:nack", "!kind:nack", "kind:nack | kind:push", "kind:/^n/", "(kind:nack | kind:push) type:cds",
-  "/NACK|push/", "size>1b", "lat>0ms", "res>=1", "#1..", "after:#1", "\"NACK\"", "kind:na*"];
+  "/NACK|push/", "size>1b", "lat>0ms", "res>=1", "#1..", "after:#1", "\"NACK\"", "kind:na*", "type:cds"];
 for (const text of expressions) counts[text] = await filter(text);
 for (const text of expressions) expect(`${text} is refused`, counts[text] !== null);
 expect("! does not negate", counts["kind:nack"] + counts["!kind:nack"] === counts[""]);
@@ -145,6 +248,18 @@ expect("| does not unite", counts["kind:nack | kind:push"] > counts["kind:nack"]
 expect("a regex of a field differs", counts["kind:/^n/"] === counts["kind:nack"] && counts["kind:na*"] === counts["kind:nack"]);
 expect("a regex finds less than fields", counts["/NACK|push/"] >= counts["kind:nack | kind:push"]);
 expect("numbers find nothing", counts["size>1b"] > 0 && counts["lat>0ms"] > 0 && counts["res>=1"] > 0);
+const said = async (text) => {
+  await filter(text);
+  return tab.$eval("#count", (count) => count.textContent);
+};
+for (const [text, near] of [["kind:nak", "nack"], ["dir:rq", "req"], ["type:cd", "cds"], ["!kind:pushh", "push"], ["kind:/nak/", "nack"]]) {
+  const words = await said(text);
+  expect(`${text} is ${words}`, (await filter(text)) === null && words.startsWith("not a ") && words.includes(`near: ${near}`));
+}
+for (const text of ["type:clusters", "type:Cluster", "type:*Listener", "dir:re*", "type:envoy.config.cluster.v3.Cluster"]) {
+  expect(`${text} is refused`, (await filter(text)) !== null);
+}
+expect("a name of a type differs", counts["type:cds"] === (await filter("type:clusters")));
 for (const text of ["a | (b", "/x", "\"x", "nosuch:1", "has:x", "size>x", "a | ", ")", "name:x"]) {
   expect(`${text} passes`, (await filter(text)) === null);
 }
@@ -182,11 +297,41 @@ const tree = await tab.evaluate(() => {
 expect(`landmarks and headings: ${JSON.stringify(tree)}`,
   tree.lang === "en" && tree.mains === 1 && tree.navs === 1 && tree.titles === 1 && tree.gaps === 0 && !tree.unnamed.length);
 
-// On paper, the rows are there.
+// axe finds nothing, in both schemes and with a message open.
+view = "axe";
+const axe = fs.readFileSync("node_modules/axe-core/axe.min.js", "utf8");
+for (const scheme of ["light", "dark"]) {
+  await tab.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  await tab.goto(pathToFileURL(page).href);
+  await click();
+  await tab.evaluate(axe);
+  const found = await tab.evaluate(() => window.axe.run(document, { rules: { "label-content-name-mismatch": { enabled: true } } }));
+  for (const { id, help, nodes } of found.violations) {
+    wrong.push(`${scheme}: axe: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" ")}`);
+  }
+}
+const graphs = await tab.$$eval(".graph", (list) => list.map((graph) => graph.ariaLabel));
+expect(`graphs with one name: ${graphs}`, new Set(graphs).size === graphs.length);
+
+// On paper: a page for ten messages, the matrix and the timeline as wide as the page, rows close.
 view = "print";
 await tab.reload();
 const paper = await tab.pdf({ path: path.join(folder, "page.pdf"), format: "A4" });
-expect(`the PDF has ${paper.length} bytes`, paper.length > 10_000);
+const sheets = Buffer.from(paper).toString("latin1").match(/\/Type\s*\/Page\b/g)?.length;
+const all = await tab.$eval("#verdict > p:last-child", (line) => Number(/(\d+) messages?/.exec(line.textContent)[1]));
+const MAX_SHEETS = Math.max(2, Math.ceil(all / 10));
+expect(`${sheets} sheets for ${all} messages`, sheets <= MAX_SHEETS);
+await tab.setViewport({ width: 700, height: 900 });
+await tab.emulateMediaType("print");
+const printed = await tab.evaluate(() => {
+  window.dispatchEvent(new Event("beforeprint"));
+  const right = (name) => Math.max(...[...document.querySelectorAll(name)].map((of) => of.getBoundingClientRect().right));
+  const heights = [...document.querySelectorAll("#list tbody tr")].map((line) => line.getBoundingClientRect().height);
+  return { right: right("#matrix th, #matrix td, #list th, #list td"), row: Math.max(...heights), rows: heights.length };
+});
+expect(`printed: ${JSON.stringify(printed)}`, printed.right <= 700 && printed.row < 120 && printed.rows > all);
+await tab.emulateMediaType("screen");
+await tab.setViewport({ width: 1280, height: 900 });
 
 // Without JavaScript: verdict, problems and cards.
 view = "without JavaScript";

@@ -69,6 +69,7 @@ impl ClientWorker {
     pub(super) fn may_preview(&self) -> bool {
         self.settings.ack_policy == AckPolicy::Auto
             && self.settings.refuse.is_empty()
+            && self.refused_types.is_empty()
             && self.client.may_accept()
     }
 
@@ -77,6 +78,9 @@ impl ClientWorker {
         let is_query = message.response().is_some_and(|response| is_asked_once(response.type_url));
         if self.settings.ack_policy == AckPolicy::Never || is_query {
             return Ruling::Hold;
+        }
+        if let Some(text) = self.refused_types.get(&message.type_url()) {
+            return Ruling::refuse(text.as_str());
         }
         if let Some(text) = self.refusal() {
             return Ruling::refuse(text);

@@ -60,10 +60,11 @@ fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
         for state in small.store().states() {
             let known = |cursor: &Cursor| {
                 let of_type = |other: &store::StateFact| {
-                    (other.stream, &other.type_url) == (state.stream, &state.type_url)
+                    (other.summary.stream, &other.summary.type_url)
+                        == (state.summary.stream, &state.summary.type_url)
                 };
                 let found = cursor.store().states().into_iter().find(of_type);
-                let resources = cursor.store().resources(state.stream, &state.type_url);
+                let resources = cursor.store().resources(state.summary.stream, &state.summary.type_url);
                 format!("{found:?} {resources:?}")
             };
             assert_eq!(known(&small), known(&whole), "at {n:?}");

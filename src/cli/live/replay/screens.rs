@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use jiff::tz::TimeZone;
 
 use crate::app::applied::AppliedFile;
-use crate::app::attach::AttachedSession;
+use crate::app::live_copy::LiveCopy;
 use crate::app::process::signals;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
 use crate::app::tap::DRAIN_TIME;
@@ -199,6 +199,7 @@ impl ScreenSetup {
                 args.applied.as_deref(),
                 offline::options(&args.source.timers).history,
                 schema,
+                io,
             )?,
         })
     }
@@ -241,8 +242,8 @@ pub(super) fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Re
 fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &Io<'_>) -> Options {
     let typed = &args.source.source;
     let name = Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
-    let attached = io.attached.iter().find(|attached| attached.name == *typed);
-    let source = match attached {
+    let copy = io.copy_of(typed);
+    let source = match copy {
         Some(_) => typed.clone(),
         None => format!("replay {}", name.unwrap_or_else(|| typed.clone())),
     };
@@ -258,6 +259,6 @@ fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &
         copies: io.state_dir().unwrap_or_else(std::env::temp_dir),
         file,
         rewound: false,
-        trouble: attached.map(AttachedSession::trouble),
+        trouble: copy.map(LiveCopy::trouble),
     }
 }

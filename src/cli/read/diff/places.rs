@@ -80,9 +80,10 @@ pub(super) fn pick<'a>(
 /// The error for a resource without any version. It suggests near names, or the messages about a
 /// name that was requested; nothing for an unknown name.
 pub(super) fn never_sent(what: &GetTarget, store: &Store, source: &str) -> CliError {
-    let states = store.states().into_iter().filter(|state| what.is_type(&state.type_url));
-    let is_requested =
-        states.flat_map(|state| store.resources(state.stream, &state.type_url)).any(|fact| what.is(&fact));
+    let states = store.states().into_iter().filter(|state| what.is_type(&state.summary.type_url));
+    let is_requested = states
+        .flat_map(|state| store.resources(state.summary.stream, &state.summary.type_url))
+        .any(|fact| what.is(&fact));
     let source = shell_word(source);
     let next = match is_requested {
         true => {

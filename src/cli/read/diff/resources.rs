@@ -1,7 +1,7 @@
 //! Files and folders of resources as a side of a comparison: YAML, JSON, bootstraps and config
 //! dumps.
 
-use crate::cli::source::offline;
+use crate::cli::source::{offline, prefixes};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read;
@@ -70,7 +70,11 @@ pub(super) fn read(
         let failed = || CliError::unreadable(format!("cannot read {}", file.display()));
         let content = xdscope_sources::read_resources(file, offline::options(&args.timers).history)?;
         let text = std::str::from_utf8(&content).map_err(|error| failed().because(error))?;
-        if let Some(dump) = xdscope_sources::read_dump(&file.to_string_lossy(), &content, schema)? {
+        let name = match prefixes::is_port(&args.source) {
+            true => args.source.clone(),
+            false => file.to_string_lossy().into_owned(),
+        };
+        if let Some(dump) = xdscope_sources::read_dump(&name, &content, schema)? {
             let of_dump = of_dump(&dump, schema, redact.as_deref());
             members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
             notices.extend(dump.notices.iter().map(dump_notice));

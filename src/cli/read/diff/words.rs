@@ -1,6 +1,6 @@
 //! Arguments of `diff` after SOURCE.
 
-use crate::cli::source::offline;
+use crate::cli::source::{offline, prefixes};
 use xdscope_present::text::shell_word;
 use xdscope_sources::ReplayPosition;
 use xdscope_wire::event::Seq;
@@ -140,7 +140,7 @@ fn version(word: &str) -> Place {
 /// Whether a word is a SOURCE; `after` are the words that follow. An existing file wins; a type is
 /// not a SOURCE.
 fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
-    if word == "-" || word.starts_with("file:") || word.starts_with("grpc:") {
+    if word == "-" || prefixes::split(word).is_some() {
         return true;
     }
     if word.starts_with('@') {

@@ -81,8 +81,8 @@ impl Get<'_> {
         if is_wide {
             columns = self.add_wide_columns(columns, style.pick("→", "->"));
         }
-        let selected = self.states.iter().filter(|state| self.is_selected(&state.type_url));
-        let mut streams: Vec<StreamId> = selected.map(|state| state.stream).collect();
+        let selected = self.states.iter().filter(|state| self.is_selected(&state.summary.type_url));
+        let mut streams: Vec<StreamId> = selected.map(|state| state.summary.stream).collect();
         streams.dedup();
         if streams.len() > 1 {
             columns = columns.text("NODE", |row: &ResourceRow| {
@@ -90,7 +90,7 @@ impl Get<'_> {
             });
         }
         // Whether a selected type has refused resources.
-        if self.reasons.is_any(|state| self.is_selected(&state.type_url)) {
+        if self.reasons.is_any(|state| self.is_selected(&state.summary.type_url)) {
             columns = columns.text("REASON", of_resource(|fact| self.reasons.brief(fact))).role(Role::Bad);
         }
         columns

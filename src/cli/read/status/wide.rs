@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use xdscope_engine::applied::AppliedDiff;
 use xdscope_engine::store::{ClientMark, StateFact};
+use xdscope_present::admin::update_counts;
 use xdscope_present::applied::applied_summary;
 use xdscope_present::report::{self, Role};
 use xdscope_present::table::{Cell, Columns, TableLooks};
@@ -30,13 +31,13 @@ impl Status<'_> {
         let times = looks.style.pick("×", "x");
         let mut columns = Columns::<WideRow<'_>>::new()
             .text("NODE", |(state, _)| self.wide_name(state))
-            .number("STREAM", |(state, _)| state.stream.0.to_string())
-            .text("VARIANT", |(state, _)| state.variant.word())
+            .number("STREAM", |(state, _)| state.summary.stream.0.to_string())
+            .text("VARIANT", |(state, _)| state.summary.variant.word())
             .role(Role::Muted)
-            .text("TYPE", |(state, _)| type_label(state.type_url.as_str()))
+            .text("TYPE", |(state, _)| type_label(state.summary.type_url.as_str()))
             .text("STATE", |(state, _)| state_cell(state, times))
-            .text("IN FORCE", |(state, _)| or_none(&state.in_force))
-            .text("OFFERED", |(state, _)| or_none(&state.offered))
+            .text("IN FORCE", |(state, _)| or_none(&state.versions.in_force))
+            .text("OFFERED", |(state, _)| or_none(&state.versions.offered))
             .text("NONCE", |(state, _)| or_none(&state.nonce))
             .text("SUBSCRIBED", |(state, _)| report::subscribed(state))
             .text("RESOURCES", |(state, _)| report::resource_count(state));
@@ -44,32 +45,40 @@ impl Status<'_> {
             columns =
                 columns.text("APPLIED", |(_, diff)| diff.map_or(Cell::role("-", Role::Muted), applied_cell));
         }
-        columns = columns
-            .number("PUSHES", |(state, _): &WideRow<'_>| count(state.pushes))
-            .number("SAME", |(state, _)| unchanged_share(state))
-            .number("ACK P50", |(state, _)| latency_of(state.ack_ms.map(|(p50, _)| p50)))
-            .number("ACK P99", |(state, _)| latency_of(state.ack_ms.map(|(_, p99)| p99)))
-            .number(
-                "AGE",
-                |(state, _)| {
-                    if clock.untimed { "-".to_owned() } else { age(now.since(state.since)) }
-                },
-            )
-            .text("OPEN", |(state, _)| {
-                let mut notes = self.notes(state);
-                notes.extend(lives.get(&state.stream).cloned());
-                notes.join("; ").replace('×', times)
-            });
+        if streams.iter().any(|stream| self.store.admin_of(stream.stream).is_some()) {
+            columns = columns.text("UPDATES", |(state, _)| self.updates(state));
+        }
+        columns =
+            columns
+                .number("PUSHES", |(state, _): &WideRow<'_>| count(state.traffic.pushes))
+                .number("SAME", |(state, _)| unchanged_share(state))
+                .number("ACK P50", |(state, _)| latency_of(state.verdicts.ack_ms.map(|(p50, _)| p50)))
+                .number("ACK P99", |(state, _)| latency_of(state.verdicts.ack_ms.map(|(_, p99)| p99)))
+                .number("AGE", |(state, _)| {
+                    if clock.untimed { "-".to_owned() } else { age(now.since(state.summary.since)) }
+                })
+                .text("OPEN", |(state, _)| {
+                    let mut notes = self.notes(state);
+                    notes.extend(lives.get(&state.summary.stream).cloned());
+                    notes.join("; ").replace('×', times)
+                });
         let rows: Vec<WideRow<'_>> = self.with_applied().collect();
         Ok(columns.write(&rows, looks, out)?)
+    }
+
+    /// Returns the statistics of the client on updates of a type.
+    fn updates(&self, state: &StateFact) -> String {
+        let admin = self.store.admin_of(state.summary.stream);
+        let counts = admin.as_ref().and_then(|admin| admin.updates_of(&state.summary.type_url));
+        counts.map_or("-".to_owned(), update_counts)
     }
 
     /// Describes the problems of a state, and causes of missing answers.
     fn notes(&self, state: &StateFact) -> Vec<String> {
         let mut notes = Vec::new();
         for problem in &self.selected.problems {
-            if problem.type_url == state.type_url
-                && problem.all_streams().any(|stream| stream == state.stream)
+            if problem.type_url == state.summary.type_url
+                && problem.all_streams().any(|stream| stream == state.summary.stream)
             {
                 notes.push(report::problem_with_reason(problem, &self.store.clock()));
             }
@@ -83,16 +92,16 @@ impl Status<'_> {
     /// Returns the node with what tells the client apart, unless that is the stream, which has a
     /// column.
     fn wide_name(&self, state: &StateFact) -> String {
-        let Some(node) = &state.node else { return "-".to_owned() };
-        let mark = self.marks.get(state.stream).filter(|mark| **mark != ClientMark::Stream);
-        format!("{node}{}", report::client_mark(mark, state.stream))
+        let Some(node) = &state.summary.node else { return "-".to_owned() };
+        let mark = self.marks.get(state.summary.stream).filter(|mark| **mark != ClientMark::Stream);
+        format!("{node}{}", report::client_mark(mark, state.summary.stream))
     }
 }
 
 fn state_cell(state: &StateFact, times: &str) -> (String, Role) {
-    let (_, role) = report::state_word(state.state);
-    let word = report::state_text(state.state, state, times);
-    match state.last_state {
+    let (_, role) = report::state_word(state.summary.state);
+    let word = report::state_text(state.summary.state, state, times);
+    match state.summary.last_state {
         Some(_) => (format!("{} {word}", report::CLOSED), role),
         None => (word, role),
     }
@@ -114,8 +123,8 @@ fn applied_cell(diff: &AppliedDiff) -> Cell {
 
 /// Formats the share of bytes that were resources sent again without a change.
 fn unchanged_share(state: &StateFact) -> String {
-    match state.bytes {
+    match state.traffic.bytes {
         0 => "-".into(),
-        bytes => format!("{} %", state.bytes_same.saturating_mul(100) / bytes),
+        bytes => format!("{} %", state.traffic.bytes_same.saturating_mul(100) / bytes),
     }
 }

@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::followed::Followed;
 use super::lasting::LastingState;
 use crate::lint::context::RuleContext;
-use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::memory::track::MAX_NAMES;
 use crate::lint::rule::catalog::{client_fault_check, fault_check, has_fault_check};
 use crate::lint::rule::{Ending, Rule, Severity};
 use crate::session::engine::visits;
@@ -30,7 +30,7 @@ impl RuleContext<'_> {
             return;
         }
         let mut followed = self.take_followed(finding, index);
-        if is_of_content && !names.is_empty() && self.stream.last_request == Some(seq) {
+        if is_of_content && !names.is_empty() && self.stream.traffic.last_request == Some(seq) {
             followed.names.extend(names);
         } else {
             let mut contents = match followed.state {

@@ -345,7 +345,7 @@ impl RuleContext<'_> {
         let is_full_state = track.kind.is_some_and(Kind::full_state);
         let own = self.client();
         let client = if is_needed(track.kind) || is_full_state { Some(own.clone()) } else { None };
-        let (store, at, requests) = (self.store, self.at, self.stream.requests);
+        let (store, at, requests) = (self.store, self.at, self.stream.traffic.requests);
         // Scopes and virtual hosts are needed as a whole.
         let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
         let is_needed = |waiting: &str, needs: &SymSet| {

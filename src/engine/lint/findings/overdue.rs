@@ -102,8 +102,8 @@ impl RuleContext<'_> {
         let Some(track) = self.current_track() else { return };
         let limit_at = self.ago(limit);
         let until = match alarm {
-            Alarm::Missing => &mut self.state.existence_checked_until,
-            _ => &mut self.state.answers_checked_until,
+            Alarm::Missing => &mut self.state.checked.existence_checked_until,
+            _ => &mut self.state.checked.answers_checked_until,
         };
         *until = limit_at.max(*until);
         let owed = track.waiting.iter().map(|(_, pending)| self.answer_owed(track, pending, limit));

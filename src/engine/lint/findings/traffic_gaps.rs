@@ -65,6 +65,24 @@ impl RuleContext<'_> {
         }
     }
 
+    /// Ends the findings about a client that asked once and has left: nobody uses its routes.
+    pub(crate) fn end_gaps_of_query(&mut self) {
+        let ends = self.store.engine().failures().of_stream(self.stream);
+        if !ends.is_some_and(|ends| ends.is_query) {
+            return;
+        }
+        let client = self.client();
+        let windows = self.source_state.graphs.windows.remove(&client).unwrap_or_default();
+        let note = Some("the client left after");
+        let ended = windows.into_iter().map(|window| Ended {
+            finding: window.finding,
+            since: window.since,
+            note,
+            excuse: None,
+        });
+        self.end_gaps(ended.collect());
+    }
+
     /// Ends those findings of a client that are mended, and returns the others.
     fn still_open(
         &mut self,

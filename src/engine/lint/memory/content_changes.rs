@@ -22,7 +22,7 @@ fn named_versions(catalog: &Catalog, response: &ResponseContext<'_>) -> impl Ite
 impl RuleContext<'_> {
     /// Returns the index of the session; the largest number for a stream without one.
     fn session(&self) -> usize {
-        self.stream.session.unwrap_or(usize::MAX)
+        self.stream.chain.session.unwrap_or(usize::MAX)
     }
 
     /// Returns the structured names and lists of a response with another content than before at the

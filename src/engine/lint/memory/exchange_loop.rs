@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::state::EchoRun;
+use super::track::EchoRun;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::ResponseContext;
 use crate::lint::findings::finding::{FindingDraft, Restated};
@@ -50,28 +50,28 @@ impl RuleContext<'_> {
 
     /// Remembers a response for those that follow.
     pub(super) fn note_echo(&mut self, response: &ResponseContext<'_>) {
-        self.state.echoes = self.echoes(response).unwrap_or_default();
+        self.state.runs.echoes = self.echoes(response).unwrap_or_default();
     }
 
     /// Returns the responses in a row up to this one; `None` if this one changes something, or has
     /// another cause than a verdict.
     fn echoes(&self, response: &ResponseContext<'_>) -> Option<EchoRun> {
         let track = response.track;
-        let before = self.state.newest.as_ref()?;
+        let before = self.state.responses.newest.as_ref()?;
         if !self.has_timestamps() || !self.is_grpc() {
             return None;
         }
         let is_needed = response.is_heartbeat() || !response.outcome.needed_again.is_empty();
-        let is_asked = self.state.has_new_names || !self.has_all_since(before.seq);
+        let is_asked = self.state.requests.has_new_names || !self.has_all_since(before.seq);
         let is_refused = track.verdicts.refusal().is_some();
         if !response.is_unchanged() || is_needed || is_asked || is_refused {
             return None;
         }
         let verdict = track.verdicts.last_at?;
-        if self.state.requests_since_response == 0 || self.at.since(verdict) > MAX_REACTION {
+        if self.state.requests.requests_since_response == 0 || self.at.since(verdict) > MAX_REACTION {
             return None;
         }
-        Some(self.state.echoes.next(self.at))
+        Some(self.state.runs.echoes.next(self.at))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Memory of a request, updated after all rules have checked the request.
 
-use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
+use super::track::TrackState;
+use super::track::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES};
 use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::RequestContext;
@@ -16,16 +17,18 @@ impl RuleContext<'_> {
         let ends_wildcard = !matches!(outcome.was, Wildcard::None | Wildcard::Unknown) && !is_wildcard;
         let at = self.at;
         let state = &mut *self.state;
-        state.requests_since_response += 1;
+        state.requests.requests_since_response += 1;
         let is_stale = request.has_class(RequestClass::StaleNonce) && outcome.answers.is_none();
-        state.stale_requests_since_response += u32::from(is_stale);
-        state.has_new_names |= !outcome.added.is_empty();
-        state.names_added_at = if outcome.added.is_empty() { state.names_added_at } else { Some(at) };
-        state.has_changed_names |= !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
+        state.requests.stale_requests_since_response += u32::from(is_stale);
+        state.requests.has_new_names |= !outcome.added.is_empty();
+        state.requests.names_added_at =
+            if outcome.added.is_empty() { state.requests.names_added_at } else { Some(at) };
+        state.requests.has_changed_names |=
+            !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
         if let Some(body) = request.sotw()
             && outcome.first
         {
-            state.stated_version = Some(body.version_info.clone());
+            state.versions.stated_version = Some(body.version_info.clone());
         }
         // The timers of resources from the stream before continue.
         if let Some(deadline) = track.ttl.deadlines.values().min().copied()
@@ -46,9 +49,12 @@ impl RuleContext<'_> {
         self.note_unsubscribed_names(request, ends_wildcard);
         let state = &mut *self.state;
         let is_empty = track.subscription.last_names.as_ref().is_some_and(|names| names.is_empty());
-        state.emptied_at =
-            if is_empty && track.subscription.was_named { state.emptied_at.or(Some(at)) } else { None };
-        state.missing_from_ack = match self.seq {
+        state.requests.emptied_at = if is_empty && track.subscription.was_named {
+            state.requests.emptied_at.or(Some(at))
+        } else {
+            None
+        };
+        state.requests.missing_from_ack = match self.seq {
             Some(seq) if outcome.kind == MessageKind::Ack && !outcome.removed.is_empty() => {
                 Some((seq, at, outcome.removed.iter().copied().take(MAX_NAMES).collect()))
             }
@@ -67,20 +73,20 @@ impl RuleContext<'_> {
         let (at, timers) = (self.at, self.options.timers);
         let state = &mut *self.state;
         for name in &outcome.added {
-            state.unsubscribed.remove(name);
+            state.requests.unsubscribed.remove(name);
         }
-        if state.unsubscribed.len() + outcome.removed.len() > MAX_NAMES {
+        if state.requests.unsubscribed.len() + outcome.removed.len() > MAX_NAMES {
             // Too many to remember: for a while rules cannot know what the client wants.
-            state.unsubscribed.retain(|_, since| at.since(*since) <= timers.ack);
-            state.wildcard_ended_at = Some(at);
+            state.requests.unsubscribed.retain(|_, since| at.since(*since) <= timers.ack);
+            state.requests.wildcard_ended_at = Some(at);
         }
         for name in &outcome.removed {
             state.note_unsubscribed(*name, at);
-            state.left_out.remove(name);
+            state.responses.left_out.remove(name);
         }
         if ends_wildcard {
-            state.wildcard_ended_at = Some(at);
-            state.left_out.clear();
+            state.requests.wildcard_ended_at = Some(at);
+            state.responses.left_out.clear();
         }
     }
 
@@ -96,11 +102,11 @@ impl RuleContext<'_> {
             }
         }
         let subscribed = body.subscribe.len() + body.locators_subscribe.len();
-        state.has_resubscribed |= subscribed > outcome.added.len();
+        state.requests.has_resubscribed |= subscribed > outcome.added.len();
         let is_old = outcome.referenced.is_some_and(|response| !response.newest)
             || request.has_class(RequestClass::SettledNonce);
-        if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
-            state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
+        if is_old && state.requests.added_by_stale_requests.len() < MAX_NAMES {
+            state.requests.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
         }
         let (track, catalog) = (request.track, self.catalog());
         let is_owed = |name: &Sym| {
@@ -120,11 +126,11 @@ impl RuleContext<'_> {
     /// gives up.
     fn arm_settled(&mut self, request: &RequestContext<'_>) {
         let at = self.at.after(SETTLE_TIME);
-        let is_first = self.stream.requests == 1;
+        let is_first = self.stream.traffic.requests == 1;
         if is_first {
             self.arm_stream(Alarm::Settled, at);
         }
-        let goes_on = is_first && self.stream.reconnect_of.is_some();
+        let goes_on = is_first && self.stream.chain.reconnect_of.is_some();
         let is_used = is_needed(request.track.kind) || request.track.kind == Some(Kind::Cds);
         let released = request.track.subscription.wildcard_released;
         let ends_wildcard = released.is_some_and(|(n, _)| Some(n) == self.seq);
@@ -148,24 +154,24 @@ impl RuleContext<'_> {
 fn note_verdict(state: &mut TrackState, request: &RequestContext<'_>) {
     let outcome = request.outcome;
     if !outcome.skipped.is_empty() {
-        state.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));
+        state.responses.pending.retain(|sent| !outcome.skipped.contains(&sent.seq));
     }
     let Some(answered) = outcome.answers else { return };
-    let Some(index) = state.pending.iter().position(|sent| sent.seq == answered) else { return };
-    let Some(sent) = state.pending.remove(index) else { return };
+    let Some(index) = state.responses.pending.iter().position(|sent| sent.seq == answered) else { return };
+    let Some(sent) = state.responses.pending.remove(index) else { return };
     if outcome.kind == MessageKind::Ack {
-        if state.acked_versions.back() != Some(&sent.version) {
-            if state.acked_versions.len() == MAX_RESPONSES {
-                state.acked_versions.pop_front();
+        if state.versions.acked_versions.back() != Some(&sent.version) {
+            if state.versions.acked_versions.len() == MAX_RESPONSES {
+                state.versions.acked_versions.pop_front();
             }
-            state.acked_versions.push_back(sent.version);
+            state.versions.acked_versions.push_back(sent.version);
         }
         // Content that was accepted later may be sent again.
-        state.rejected.retain(|old| old.list.fingerprint() != sent.list.fingerprint());
+        state.responses.rejected.retain(|old| old.list.fingerprint() != sent.list.fingerprint());
     } else if outcome.kind == MessageKind::Nack {
-        if state.rejected.len() == MAX_REJECTED {
-            state.rejected.pop_front();
+        if state.responses.rejected.len() == MAX_REJECTED {
+            state.responses.rejected.pop_front();
         }
-        state.rejected.push_back(sent);
+        state.responses.rejected.push_back(sent);
     }
 }

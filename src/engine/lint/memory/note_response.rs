@@ -1,6 +1,6 @@
 //! Memory of a response, updated after all rules have checked the response.
 
-use super::state::{MAX_NAMES, MAX_PUSHES, MAX_RESPONSES, SentResponse};
+use super::track::{MAX_NAMES, MAX_PUSHES, MAX_RESPONSES, SentResponse};
 use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::ResponseContext;
@@ -24,20 +24,20 @@ impl RuleContext<'_> {
         let state = &mut *self.state;
         // A track forgets responses when those of all tracks are many.
         let oldest = track.responses.oldest().map_or(seq, |oldest| oldest.seq);
-        while state.pending.len() == MAX_RESPONSES
-            || state.pending.front().is_some_and(|sent| sent.seq < oldest)
+        while state.responses.pending.len() == MAX_RESPONSES
+            || state.responses.pending.front().is_some_and(|sent| sent.seq < oldest)
         {
-            state.pending.pop_front();
+            state.responses.pending.pop_front();
         }
-        state.pending.push_back(sent.clone());
-        state.newest = Some(sent);
-        (state.has_new_names, state.has_changed_names) = (false, false);
-        state.has_resubscribed = false;
-        (state.requests_since_response, state.stale_requests_since_response) = (0, 0);
+        state.responses.pending.push_back(sent.clone());
+        state.responses.newest = Some(sent);
+        (state.requests.has_new_names, state.requests.has_changed_names) = (false, false);
+        state.requests.has_resubscribed = false;
+        (state.requests.requests_since_response, state.requests.stale_requests_since_response) = (0, 0);
         if response.is_full_state() && !response.is_heartbeat() {
             let content = |name: &Sym| track.sent.get(catalog, *name).and_then(|entry| entry.blob);
             let left_out = outcome.removed.iter().take(MAX_NAMES);
-            state.left_out = left_out.filter_map(|name| Some((*name, content(name)?))).collect();
+            state.responses.left_out = left_out.filter_map(|name| Some((*name, content(name)?))).collect();
         }
         let names = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
         state.note_spellings(catalog, names.chain(response.view.removed.iter().copied()));
@@ -60,25 +60,25 @@ impl RuleContext<'_> {
     fn note_entries(&mut self, response: &ResponseContext<'_>) {
         let catalog = self.catalog();
         let state = &mut *self.state;
-        if !state.ttl_versions.is_empty() {
+        if !state.ttl.ttl_versions.is_empty() {
             for id in response.view.resources.blobs() {
                 let entry = catalog.entry(*id);
                 if entry.ttl.is_none() {
-                    state.ttl_versions.remove(&key(catalog, *id));
+                    state.ttl.ttl_versions.remove(&key(catalog, *id));
                 }
             }
         }
         for id in &response.scan.ttl {
             let entry = catalog.entry(*id);
-            if entry.payload.is_some() && state.ttl_versions.len() < MAX_NAMES {
-                state.ttl_versions.insert(key(catalog, *id), entry.version);
+            if entry.payload.is_some() && state.ttl.ttl_versions.len() < MAX_NAMES {
+                state.ttl.ttl_versions.insert(key(catalog, *id), entry.version);
             }
         }
         for id in &response.scan.aliased {
             let entry = catalog.entry(*id);
             for alias in entry.aliases {
-                if state.aliases.len() < MAX_NAMES {
-                    state.aliases.insert(*alias, key(catalog, *id));
+                if state.references.aliases.len() < MAX_NAMES {
+                    state.references.aliases.insert(*alias, key(catalog, *id));
                 }
             }
         }
@@ -87,7 +87,7 @@ impl RuleContext<'_> {
     /// Remembers how much of a SotW push was unchanged.
     fn note_push(&mut self, response: &ResponseContext<'_>) {
         let Some(push) = response.repeated_bytes() else { return };
-        let pushes = &mut self.state.pushes;
+        let pushes = &mut self.state.responses.pushes;
         // The newest push is judged with those that are remembered.
         if pushes.len() + 1 == MAX_PUSHES {
             pushes.pop_front();

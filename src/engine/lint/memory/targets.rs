@@ -1,6 +1,6 @@
 //! Targets of redirects and members of lists, which the client should request next.
 
-use super::state::{PendingTarget, TargetOrigin};
+use super::track::{PendingTarget, TargetOrigin};
 use crate::lint::alarm::Alarm;
 use crate::lint::context::RuleContext;
 use crate::lint::exchange::{RequestContext, ResponseContext};
@@ -59,9 +59,9 @@ impl RuleContext<'_> {
     /// Remembers a target that the client has to request, and its alternative.
     fn note_target(&mut self, origin: TargetOrigin, resource: Sym, locator: &Locator) {
         let Some(seq) = self.seq else { return };
-        if self.state.targets.len() < MAX_TARGETS {
+        if self.state.references.targets.len() < MAX_TARGETS {
             let name = locator.target();
-            self.state.targets.push(PendingTarget { name, resource, seq, origin, accepted: None });
+            self.state.references.targets.push(PendingTarget { name, resource, seq, origin, accepted: None });
         }
         if let Some(alternative) = alternative(&locator.uri) {
             self.source_state.note_alternative(&locator.uri, &alternative);
@@ -71,14 +71,14 @@ impl RuleContext<'_> {
     /// Starts the timer for the targets of an accepted response, and drops those of a rejected one.
     pub(crate) fn settle_targets(&mut self, request: &RequestContext<'_>) {
         let Some(answered) = request.outcome.answers else { return };
-        if self.state.targets.is_empty() {
+        if self.state.references.targets.is_empty() {
             return;
         }
         let at = self.at;
         if request.outcome.kind != MessageKind::Ack {
-            return self.state.targets.retain(|target| target.seq != answered);
+            return self.state.references.targets.retain(|target| target.seq != answered);
         }
-        for target in self.state.targets.iter_mut().filter(|target| target.seq == answered) {
+        for target in self.state.references.targets.iter_mut().filter(|target| target.seq == answered) {
             target.accepted = Some(at);
         }
         self.arm(Alarm::Targets, at.after(self.options.timers.answer));
@@ -87,8 +87,11 @@ impl RuleContext<'_> {
     /// Drops the targets that were checked, and sets the timer for the others.
     pub(crate) fn drop_expired_targets(&mut self) {
         let (at, limit) = (self.at, self.options.timers.answer);
-        self.state.targets.retain(|target| target.accepted.is_none_or(|since| at.since(since) < limit));
-        if let Some(next) = self.state.targets.iter().filter_map(|target| target.accepted).min() {
+        self.state
+            .references
+            .targets
+            .retain(|target| target.accepted.is_none_or(|since| at.since(since) < limit));
+        if let Some(next) = self.state.references.targets.iter().filter_map(|target| target.accepted).min() {
             self.arm(Alarm::Targets, next.after(limit));
         }
     }

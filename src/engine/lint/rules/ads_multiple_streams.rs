@@ -45,7 +45,7 @@ fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> BTreeSet<Option<&'a
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let has_id = ctx.stream.node.as_ref().is_some_and(|node| !node.id.is_empty());
+    let has_id = ctx.stream.peers.node.as_ref().is_some_and(|node| !node.id.is_empty());
     if !ctx.is_aggregated() || !has_id {
         return;
     }

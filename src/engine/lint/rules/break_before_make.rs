@@ -101,7 +101,11 @@ fn removed_and_routed(ctx: &RuleContext<'_>, clusters: &Track) -> (Vec<Sym>, Opt
     let others = ctx.tracks_of(Kind::Cds);
     let is_missing = |name: &Sym| others.iter().all(|(_, track)| !has(catalog, track, *name));
     let is_removed = |(name, entry): &(Sym, ResourceEntry)| {
-        entry.state == Presence::Removed && clusters.covers(catalog, *name, Some(entry)) && is_missing(name)
+        let is_removed = entry.state == Presence::Removed
+            && clusters.covers(catalog, *name, Some(entry))
+            && is_missing(name);
+        // The client never had a cluster that it has refused.
+        is_removed && !clusters.has_only_refused(catalog, *name)
     };
     let entries = clusters.sent.entries(catalog).into_iter().filter(is_removed);
     let removed = entries.filter_map(|(name, entry)| Some((name, clusters.responses.get(entry.order)?.seq)));

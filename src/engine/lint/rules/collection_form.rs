@@ -38,12 +38,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let at = ctx.at;
-    ctx.state.recent_large_lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
-    ctx.state.recent_large_lists.push_back(at);
-    let times = ctx.state.recent_large_lists.len();
+    ctx.state.responses.recent_large_lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
+    ctx.state.responses.recent_large_lists.push_back(at);
+    let times = ctx.state.responses.recent_large_lists.len();
     if times > MAX_RESPONSES_PER_MINUTE {
         if times > MAX_COUNTED {
-            ctx.state.recent_large_lists.pop_front();
+            ctx.state.responses.recent_large_lists.pop_front();
         }
         let text = format!("list of {} entries, sent {times} times in a minute", count(largest as u64));
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

@@ -34,7 +34,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let entry = catalog.entry(*id);
         let is_another = |name: Sym| name != entry.name && track.sent.is_present(catalog, name);
         for alias in entry.aliases {
-            let before = || ctx.state.aliases.get(alias).copied().filter(|name| !is_stated(name));
+            let before = || ctx.state.references.aliases.get(alias).copied().filter(|name| !is_stated(name));
             let owner = claims.insert(*alias, entry.name).or_else(before);
             if owner.is_some_and(is_another) || is_another(*alias) {
                 names.push(*alias);

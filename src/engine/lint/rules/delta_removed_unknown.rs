@@ -21,7 +21,7 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let unknown = response.outcome.unknown_removals.iter().copied();
-    let names: Vec<_> = unknown.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
+    let names: Vec<_> = unknown.filter(|name| !ctx.state.requests.unsubscribed.contains_key(name)).collect();
     if !response.track.completeness.has_lost && response.track.traffic.requests > 0 {
         let text = "removed, but neither held nor requested by the client";
         ctx.report_names(&RULE, Blame::Server, text, &names);

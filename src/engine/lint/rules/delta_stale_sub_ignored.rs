@@ -28,6 +28,6 @@ fn check(ctx: &mut RuleContext<'_>) {
         ctx,
         &RULE,
         "subscribed with an old nonce, and not answered",
-        |ctx, overdue| ctx.state.added_by_stale_requests.contains(&overdue.name),
+        |ctx, overdue| ctx.state.requests.added_by_stale_requests.contains(&overdue.name),
     );
 }

@@ -36,7 +36,7 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, overdue| {
         let name = overdue.name;
-        let is_stale = ctx.state.added_by_stale_requests.contains(&name);
+        let is_stale = ctx.state.requests.added_by_stale_requests.contains(&name);
         // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
         let is_named = ctx.current_track().is_some_and(|track| {
             track.names(ctx.catalog(), name, track.sent.get(ctx.catalog(), name).as_ref())
@@ -59,7 +59,7 @@ pub(super) fn unanswered(
         return;
     }
     let limit = ctx.options.timers.answer;
-    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.checked.answers_checked_until);
     overdue.retain(|overdue| is_covered(ctx, overdue));
     ctx.report_overdue(rule, &format!("{text} within {}s", limit.as_secs()), None, overdue);
 }
@@ -68,7 +68,7 @@ pub(super) fn unanswered(
 fn note_stated(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let resent = response.outcome.claimed_resent.len();
     if resent > 0 {
-        ctx.state.claims_resent += resent;
+        ctx.state.versions.claims_resent += resent;
         ctx.arm(Alarm::Claims, ctx.at.after(ctx.options.timers.answer));
     }
 }
@@ -88,7 +88,7 @@ fn check_stated(ctx: &mut RuleContext<'_>) {
     }
     let names = unmentioned(ctx, track);
     // A server that sends few of many stated resources again does not send all of them.
-    if names.is_empty() || names.len() > ctx.state.claims_resent {
+    if names.is_empty() || names.len() > ctx.state.versions.claims_resent {
         return;
     }
     let text = "most likely left behind: the server sent other stated resources again at the stated \

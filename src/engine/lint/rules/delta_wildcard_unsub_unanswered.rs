@@ -32,7 +32,7 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;
-    let (at, until) = (ctx.at, ctx.state.classified_until);
+    let (at, until) = (ctx.at, ctx.state.checked.classified_until);
     let Some(track) = ctx.current_track() else { return };
     let owed = track.subscription.unclassified.iter();
     let owed = owed.filter(|(_, (since, seq))| Some(*since) > until && ctx.has_all_since(*seq));
@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         .partition(|(since, ..)| at.since(*since) >= limit);
     overdue.sort_unstable();
     let next = rest.iter().map(|(since, ..)| *since).min();
-    ctx.state.classified_until = overdue.iter().map(|(since, ..)| *since).max().or(until);
+    ctx.state.checked.classified_until = overdue.iter().map(|(since, ..)| *since).max().or(until);
     if let Some(next) = next {
         ctx.arm(Alarm::Reclassify, next.after(limit));
     }

@@ -24,7 +24,7 @@ const MIN_REPEATS: usize = 2;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(push) = response.repeated_bytes() else { return };
-    let pushes = || ctx.state.pushes.iter().chain([&push]);
+    let pushes = || ctx.state.responses.pushes.iter().chain([&push]);
     let count = pushes().count();
     let (all, same) = pushes().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
     if count >= MIN_REPEATS && same > 500_000 && same.saturating_mul(10) > all.saturating_mul(9) {

@@ -21,7 +21,7 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(since) = ctx.state.emptied_at else { return };
+    let Some(since) = ctx.state.requests.emptied_at else { return };
     if !response.is_full_state() {
         return;
     }

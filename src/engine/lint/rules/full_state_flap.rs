@@ -26,12 +26,12 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.has_all_since_response() {
+    if !response.is_full_state() || ctx.state.responses.left_out.is_empty() || !ctx.has_all_since_response() {
         return;
     }
     let catalog = ctx.catalog();
     let is_back = |name: &&Sym| {
-        let before = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
+        let before = ctx.state.responses.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
         let blob = response.track.sent.get(catalog, **name).and_then(|entry| entry.blob);
         before.is_some() && before == blob.and_then(|blob| catalog.entry(blob).payload)
     };
@@ -39,14 +39,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if names.is_empty() {
         return;
     }
-    ctx.state.flaps = ctx.state.flaps.next(ctx.at);
-    if ctx.state.flaps.is_loop() && ctx.has_timestamps() {
+    ctx.state.runs.flaps = ctx.state.runs.flaps.next(ctx.at);
+    if ctx.state.runs.flaps.is_loop() && ctx.has_timestamps() {
         let text = "missing from one response and back, unchanged, in the next, again and again";
         let draft = FindingDraft::new(Blame::Server, text, &names).guessed();
-        return ctx.report_loop(&RULE, ctx.state.flaps, draft);
+        return ctx.report_loop(&RULE, ctx.state.runs.flaps, draft);
     }
     let text = "missing from one response and back, unchanged, in the next";
-    let before = ctx.state.newest.as_ref().map(|before| before.seq);
+    let before = ctx.state.responses.newest.as_ref().map(|before| before.seq);
     let draft = FindingDraft::new(Blame::Server, text, &names).evidence(before.as_slice()).guessed();
     ctx.report(&RULE, draft);
 }

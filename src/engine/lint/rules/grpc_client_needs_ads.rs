@@ -26,7 +26,7 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let is_root = matches!(response.track.kind, Some(Kind::Lds | Kind::Cds)) && ctx.options.links.is_some();
-    let agent = ctx.stream.node.as_ref().map_or("", |node| node.user_agent.as_str());
+    let agent = ctx.stream.peers.node.as_ref().map_or("", |node| node.user_agent.as_str());
     if !is_root || !agent.to_ascii_lowercase().contains("grpc") {
         return;
     }

@@ -38,11 +38,11 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
             false => format!("version {stated} with the nonce of version {version}, but no error_detail"),
         };
         let draft = FindingDraft::new(Blame::Client, text, &[]).evidence(request.answered());
-        ctx.state.implicit_nack = ctx.report(&RULE, draft);
+        ctx.state.open_findings.implicit_nack = ctx.report(&RULE, draft);
         return;
     }
     // The response has its verdict now: the client changed its names before.
-    let finding = ctx.state.implicit_nack.take();
+    let finding = ctx.state.open_findings.implicit_nack.take();
     if let (Some(finding), Some(response)) = (finding, request.outcome.referenced)
         && response.was == Status::NackedByVersion
         && request.outcome.answers == Some(response.seq)

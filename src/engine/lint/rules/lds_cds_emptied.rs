@@ -36,7 +36,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     };
     // The server states why it leaves out these resources.
     let explained: SymSet = response.view.resource_errors.iter().map(|error| error.name).collect();
-    let names: Vec<Sym> = removed.into_iter().filter(|name| !explained.contains(name)).collect();
+    let (catalog, track) = (ctx.catalog(), response.track);
+    // The client never had what it has refused.
+    let is_deleted = |name: &Sym| !explained.contains(name) && !track.has_only_refused(catalog, *name);
+    let names: Vec<Sym> = removed.into_iter().filter(is_deleted).collect();
     let text = match names.len() {
         0 => return,
         1 => format!("{deletes} the only resource"),

@@ -18,7 +18,7 @@
 use std::time::Duration;
 
 use super::support::version_text;
-use crate::lint::memory::state::SentResponse;
+use crate::lint::memory::track::SentResponse;
 use crate::lint::prelude::*;
 use crate::session::{NackFact, Track, hollow, key};
 use xdscope_wire::event::{Seq, Sym};
@@ -34,7 +34,7 @@ const REACTION: Duration = Duration::from_secs(5);
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let is_empty = response.view.resources.is_empty() || response.is_heartbeat();
-    if is_empty || ctx.state.rejected.is_empty() || has_other_cause(ctx, response.track) {
+    if is_empty || ctx.state.responses.rejected.is_empty() || has_other_cause(ctx, response.track) {
         return;
     }
     if response.view.is_delta { check_delta(ctx, response) } else { check_sotw(ctx, response) }
@@ -62,11 +62,11 @@ fn check_sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Returns the rejected response that had the content of this one.
 fn rejected_with_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Option<Seq> {
     let is_equal = |old: &&SentResponse| old.list.fingerprint() == response.view.resources.fingerprint();
-    if let Some(old) = ctx.state.rejected.iter().find(is_equal) {
+    if let Some(old) = ctx.state.responses.rejected.iter().find(is_equal) {
         return Some(old.seq);
     }
-    let newest = ctx.state.newest.as_ref()?.seq;
-    let is_newest_rejected = ctx.state.rejected.back().is_some_and(|old| old.seq == newest);
+    let newest = ctx.state.responses.newest.as_ref()?.seq;
+    let is_newest_rejected = ctx.state.responses.rejected.back().is_some_and(|old| old.seq == newest);
     let is_same = is_newest_rejected && super::sotw_needless_update::same_content(ctx, response);
     is_same.then_some(newest)
 }
@@ -74,7 +74,7 @@ fn rejected_with_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) 
 /// Whether the response has another cause than the NACK.
 fn has_other_cause(ctx: &RuleContext<'_>, track: &Track) -> bool {
     let Some(nack) = track.verdicts.nacks.back() else { return false };
-    let has_new_names = ctx.state.has_changed_names || track.subscription.changed_at > nack.at;
+    let has_new_names = ctx.state.requests.has_changed_names || track.subscription.changed_at > nack.at;
     let is_single = track.verdicts.refusal().is_none_or(|open| open.times == 1);
     let is_late = is_single && ctx.at.since(nack.at) > REACTION;
     has_new_names || is_late || has_pushed_others(ctx, track, nack)
@@ -102,7 +102,7 @@ fn has_pushed_others(ctx: &RuleContext<'_>, own: &Track, nack: &NackFact) -> boo
 /// Delta is judged per resource: the version and the content are those of the NACK.
 fn check_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     // The client may have accepted the content in a gap.
-    let Some(rejected) = ctx.state.rejected.back().map(|rejected| rejected.seq) else { return };
+    let Some(rejected) = ctx.state.responses.rejected.back().map(|rejected| rejected.seq) else { return };
     if !ctx.has_all_since(rejected) || has_other_news(response) {
         return;
     }
@@ -119,7 +119,7 @@ fn check_delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// come again with the same content.
 fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
-    if ctx.state.rejected.is_empty() || track.verdicts.nacks.is_empty() {
+    if ctx.state.responses.rejected.is_empty() || track.verdicts.nacks.is_empty() {
         return Vec::new();
     }
     let is_named = |name: Sym| {
@@ -135,7 +135,7 @@ fn restored_refused(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Ve
     let was_refused = |name: &&Sym| {
         let entry = track.sent.get(ctx.catalog(), **name);
         let Some(blob) = entry.and_then(|entry| entry.blob) else { return false };
-        ctx.state.rejected.iter().any(|old| old.list.blobs().contains(&blob)) && is_named(**name)
+        ctx.state.responses.rejected.iter().any(|old| old.list.blobs().contains(&blob)) && is_named(**name)
     };
     response.outcome.added.iter().filter(was_refused).copied().collect()
 }

@@ -27,8 +27,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.track.completeness.has_lost {
         return;
     }
-    let is_accepted =
-        ctx.state.acked_versions.contains(version) || request.track.version_in_force() == Some(version);
+    let is_accepted = ctx.state.versions.acked_versions.contains(version)
+        || request.track.version_in_force() == Some(version);
     let before = ctx.previous_track(&request.track.type_url);
     let in_force = before.and_then(|before| before.verdicts.in_force.as_ref());
     if !is_accepted && in_force.is_none_or(|known| known.version != *version) {

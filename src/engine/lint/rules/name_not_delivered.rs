@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let entry = track.sent.get(catalog, name);
         entry.is_some_and(|entry| entry.blob.is_some())
     };
-    let mut overdue = ctx.overdue_names(track, limit, ctx.state.existence_checked_until);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.checked.existence_checked_until);
     overdue.retain(|overdue| {
         let was_sent_before = prior.is_some_and(|prior| was_sent(prior, overdue.name));
         !overdue.was_present && !was_sent(track, overdue.name) && !was_sent_before

@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use crate::lint::memory::state::EchoRun;
+use crate::lint::memory::track::EchoRun;
 use crate::lint::prelude::*;
 
 rule! {
@@ -32,7 +32,7 @@ rule! {
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some((seq, at, names)) = &ctx.state.missing_from_ack else { return };
+    let Some((seq, at, names)) = &ctx.state.requests.missing_from_ack else { return };
     if ctx.at.since(*at) > AT_ONCE {
         return;
     }
@@ -42,14 +42,14 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     // A server that changes contents has another cause to answer.
-    let has_changes = ctx.state.newest.as_ref().is_none_or(|newest| newest.has_changes);
+    let has_changes = ctx.state.responses.newest.as_ref().is_none_or(|newest| newest.has_changes);
     let is_answer = request.outcome.answers.is_some() && !has_changes && ctx.has_timestamps();
-    let before = if is_answer { ctx.state.restorations } else { EchoRun::default() };
-    ctx.state.restorations = before.next(ctx.at);
-    if ctx.state.restorations.is_loop() {
+    let before = if is_answer { ctx.state.runs.restorations } else { EchoRun::default() };
+    ctx.state.runs.restorations = before.next(ctx.at);
+    if ctx.state.runs.restorations.is_loop() {
         let text = "left out of one ACK and requested again in the next, and server answers each";
         let draft = FindingDraft::new(Blame::Both, text, &names).evidence(&evidence);
-        return ctx.report_loop(&RULE, ctx.state.restorations, draft);
+        return ctx.report_loop(&RULE, ctx.state.runs.restorations, draft);
     }
     let text = "missing from an ACK and requested again at once";
     let draft = FindingDraft::new(Blame::Client, text, &names).evidence(&evidence);

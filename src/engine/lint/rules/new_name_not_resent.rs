@@ -37,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let Some(entry) = track.sent.get(catalog, name) else { return false };
         entry.blob.is_some() && track.responses.next() > entry.order && entry.state != Presence::Kept
     };
-    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.checked.answers_checked_until);
     overdue.retain(|overdue| was_sent(overdue.name));
     let text = format!("requested, sent before the request, and not sent again within {}s", limit.as_secs());
     let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);

@@ -24,7 +24,7 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let fields = &request.outcome.node_changes;
     // A client may return to its first node.
-    let is_first = match (request.message.node(), &ctx.stream.node) {
+    let is_first = match (request.message.node(), &ctx.stream.peers.node) {
         (Some(node), Some(first)) => node.blob.is_some() && node.blob == first.blob,
         _ => false,
     };

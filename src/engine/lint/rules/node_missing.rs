@@ -20,7 +20,7 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let is_first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
+    let is_first = ctx.seq.is_some() && ctx.stream.traffic.first_request == ctx.seq;
     if is_first && ctx.has_full_history() && request.message.node().is_none() {
         let text = "first request of the stream without a node";
         ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[]));

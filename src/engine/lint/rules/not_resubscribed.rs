@@ -55,7 +55,7 @@ const MAX_LISTED_TYPES: usize = 3;
 
 /// Sets the timer of a stream that may continue with an earlier one.
 fn opened(ctx: &mut RuleContext<'_>) {
-    let may_go_on = ctx.stream.node.is_none() || ctx.stream.reconnect_of.is_some();
+    let may_go_on = ctx.stream.peers.node.is_none() || ctx.stream.chain.reconnect_of.is_some();
     if may_go_on && ctx.is_grpc() {
         ctx.arm(Alarm::Opened, ctx.stream.opened.after(SETTLE_TIME));
     }
@@ -68,7 +68,7 @@ fn check_stream(ctx: &mut RuleContext<'_>) {
     let labels: Vec<&str> = tracks.iter().map(|track| type_label(&track.type_url)).collect();
     let more = and_more(labels.len().saturating_sub(MAX_LISTED_TYPES));
     let types = labels.iter().take(MAX_LISTED_TYPES).copied().collect::<Vec<_>>().join(", ");
-    let who = match (&stream.node_id, &before.node_id) {
+    let who = match (&stream.peers.node_id, &before.peers.node_id) {
         (None, Some(node)) => format!("{} at its host ", shown_name(node)),
         _ => String::new(),
     };
@@ -80,7 +80,7 @@ fn check_stream(ctx: &mut RuleContext<'_>) {
     let draft = FindingDraft {
         severity: Some(Severity::Warn),
         cause: Some("stream"),
-        guess: stream.node_id.is_none(),
+        guess: stream.peers.node_id.is_none(),
         ..FindingDraft::new(Blame::Client, text, &[])
     };
     let state = LastingState::UnrequestedStream;
@@ -89,7 +89,7 @@ fn check_stream(ctx: &mut RuleContext<'_>) {
 
 fn check(ctx: &mut RuleContext<'_>) {
     let engine = ctx.store.engine();
-    let Some(before) = ctx.stream.reconnect_of.and_then(|id| engine.stream(id)) else { return };
+    let Some(before) = ctx.stream.chain.reconnect_of.and_then(|id| engine.stream(id)) else { return };
     if before.is_ended_by_client() {
         return;
     }

@@ -39,14 +39,14 @@ fn check(ctx: &mut RuleContext<'_>, message: &Message) {
     let catalog = ctx.catalog();
     let blobs = message.resources().map_or(&[][..], |list| list.blobs());
     let names: Vec<_> = heaviest(catalog, blobs).iter().map(|id| key(catalog, *id)).collect();
-    let receiver = (ctx.stream.session.unwrap_or(usize::MAX), message.dir());
+    let receiver = (ctx.stream.chain.session.unwrap_or(usize::MAX), message.dir());
     let has_accepted = ctx.source_state.large_receivers.contains(&receiver);
     let text = above_limit(message.size);
     let severity = has_accepted.then_some(Severity::Info);
     let draft = FindingDraft::new(sender(message), text, &names).severity(severity);
     let finding = ctx.report(&RULE, draft);
     if message.dir() == Dir::Resp {
-        ctx.state.large_push = ctx.seq.zip(finding);
+        ctx.state.responses.large_push = ctx.seq.zip(finding);
     }
 }
 
@@ -57,7 +57,7 @@ fn above_limit(bytes: u64) -> String {
 /// Reports a response in the middle of which the client ended the stream.
 fn check_cut(ctx: &mut RuleContext<'_>) {
     let is_by_client = ctx.stream.closed.as_ref().is_some_and(|(_, end)| end.by == Some(Side::Client));
-    let Some(bytes) = ctx.stream.not_kept.cut_response() else { return };
+    let Some(bytes) = ctx.stream.losses.not_kept.cut_response() else { return };
     if is_by_client && bytes > DEFAULT_RECEIVE_LIMIT {
         let text =
             format!("{}; the client ended the stream in the middle of the response", above_limit(bytes));
@@ -87,8 +87,10 @@ fn check_accepted(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let answered = request.outcome.answers;
-    let Some((_, finding)) = ctx.state.large_push.take_if(|(seq, _)| Some(*seq) == answered) else { return };
-    let receiver = (ctx.stream.session.unwrap_or(usize::MAX), Dir::Resp);
+    let Some((_, finding)) = ctx.state.responses.large_push.take_if(|(seq, _)| Some(*seq) == answered) else {
+        return;
+    };
+    let receiver = (ctx.stream.chain.session.unwrap_or(usize::MAX), Dir::Resp);
     let receivers = &mut ctx.source_state.large_receivers;
     if !receivers.contains(&receiver) {
         ctx.findings.withdraw(finding, "; the client accepted it");

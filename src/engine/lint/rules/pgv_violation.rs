@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use crate::lint::memory::state::{ConstraintFinding, MAX_RESPONSES};
+use crate::lint::memory::track::{ConstraintFinding, MAX_RESPONSES};
 use crate::lint::prelude::*;
 use crate::{nack, session};
 use xdscope_schema::{Violation, list_violations};
@@ -69,11 +69,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let draft =
             FindingDraft { part: &part, guess: true, ..FindingDraft::new(Blame::Server, text, &names) };
         let Some(finding) = ctx.report(&RULE, draft) else { continue };
-        if ctx.state.constraint_findings.len() == MAX_RESPONSES {
-            ctx.state.constraint_findings.pop_front();
+        if ctx.state.open_findings.constraint_findings.len() == MAX_RESPONSES {
+            ctx.state.open_findings.constraint_findings.pop_front();
         }
         let finding = ConstraintFinding { seq, name, violations, finding };
-        ctx.state.constraint_findings.push_back(finding);
+        ctx.state.open_findings.constraint_findings.push_back(finding);
     }
 }
 
@@ -97,7 +97,7 @@ fn check_refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         fields.any(|field| nack::refuses_field(&error.message, &names, name, field))
     };
     let mut refused: Vec<(usize, Option<(Sym, BlobId)>)> = Vec::new();
-    for known in ctx.state.constraint_findings.iter().filter(|known| known.seq == answered) {
+    for known in ctx.state.open_findings.constraint_findings.iter().filter(|known| known.seq == answered) {
         if is_refused(known) {
             let blob = blobs.iter().copied().find(|id| session::key(catalog, *id) == known.name);
             let content = if known.name == Sym::EMPTY { None } else { blob };

@@ -26,13 +26,14 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
-    let states_version = ctx.state.stated_version.as_ref().is_some_and(|version| !version.is_empty());
+    let states_version =
+        ctx.state.versions.stated_version.as_ref().is_some_and(|version| !version.is_empty());
     if track.polled || !states_version {
         return;
     }
     let Some(prior) = ctx.previous_track(&track.type_url) else { return };
-    let (first, limit) = (ctx.stream.first_request, ctx.options.timers.answer);
-    let mut overdue = ctx.overdue_names(track, limit, ctx.state.answers_checked_until);
+    let (first, limit) = (ctx.stream.traffic.first_request, ctx.options.timers.answer);
+    let mut overdue = ctx.overdue_names(track, limit, ctx.state.checked.answers_checked_until);
     overdue.retain(|overdue| {
         Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name)
     });

@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use crate::lint::memory::state::EchoRun;
+use crate::lint::memory::track::EchoRun;
 use crate::lint::prelude::*;
 use crate::session::{MessageKind, RequestClass};
 
@@ -38,37 +38,37 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let at = ctx.at;
-    ctx.state.recent_repeats.retain(|then| at.since(*then) <= Duration::from_secs(1));
-    ctx.state.recent_repeats.push_back(at);
-    if ctx.state.recent_repeats.len() > 3 {
-        ctx.state.recent_repeats.pop_front();
+    ctx.state.runs.recent_repeats.retain(|then| at.since(*then) <= Duration::from_secs(1));
+    ctx.state.runs.recent_repeats.push_back(at);
+    if ctx.state.runs.recent_repeats.len() > 3 {
+        ctx.state.runs.recent_repeats.pop_front();
     }
-    if ctx.state.recent_repeats.len() < 3 {
+    if ctx.state.runs.recent_repeats.len() < 3 {
         return;
     }
     // A client asks again for what an update of another type needs: docs/protocol.md#h-05
-    let is_unprompted = ctx.is_server_silent_since(ctx.state.repeats);
-    let before = if is_unprompted { ctx.state.repeats } else { EchoRun::default() };
-    ctx.state.repeats = before.next(at);
-    if ctx.state.repeats.is_loop() {
+    let is_unprompted = ctx.is_server_silent_since(ctx.state.runs.repeats);
+    let before = if is_unprompted { ctx.state.runs.repeats } else { EchoRun::default() };
+    ctx.state.runs.repeats = before.next(at);
+    if ctx.state.runs.repeats.is_loop() {
         let text = "identical request again and again, and server does not answer";
         let draft = FindingDraft::new(Blame::Client, text, &[]);
-        return ctx.report_loop(&RULE, ctx.state.repeats, draft);
+        return ctx.report_loop(&RULE, ctx.state.runs.repeats, draft);
     }
     ctx.report(&RULE, FindingDraft::new(Blame::Client, "identical request three times in a second", &[]));
 }
 
 /// Reports a client that subscribes again to what it has, and a server that sends it each time.
 fn check_resent(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let is_asked = response.view.is_delta && ctx.state.has_resubscribed;
+    let is_asked = response.view.is_delta && ctx.state.requests.has_resubscribed;
     let is_resent = is_asked
         && !response.view.resources.is_empty()
         && ctx.is_echo(response)
         && super::sotw_needless_update::same_content(ctx, response);
-    ctx.state.resent = if is_resent { ctx.state.resent.next(ctx.at) } else { EchoRun::default() };
-    if ctx.state.resent.is_loop() {
+    ctx.state.runs.resent = if is_resent { ctx.state.runs.resent.next(ctx.at) } else { EchoRun::default() };
+    if ctx.state.runs.resent.is_loop() {
         let text = "client subscribes again with each ACK to what it has, and server sends it again";
         let draft = FindingDraft::new(Blame::Both, text, &[]);
-        ctx.report_loop(&RULE, ctx.state.resent, draft);
+        ctx.report_loop(&RULE, ctx.state.runs.resent, draft);
     }
 }

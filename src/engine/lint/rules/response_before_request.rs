@@ -21,7 +21,7 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let is_first = ctx.stream.requests == 0 && !ctx.is_aggregated();
+    let is_first = ctx.stream.traffic.requests == 0 && !ctx.is_aggregated();
     if is_first && ctx.is_grpc() && !response.track.completeness.has_lost {
         ctx.report(&RULE, FindingDraft::new(Blame::Server, "response before any request", &[]));
     }

@@ -25,14 +25,14 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(before) = &ctx.state.newest else { return };
+    let Some(before) = &ctx.state.responses.newest else { return };
     // A poll without the version, as the first one of a process is, asks for the content.
     let has_version = response.track.traffic.reported_version.as_ref() == Some(&before.version);
     if response.track.polled
         && has_version
         && before.version == *response.view.version
         && response.is_unchanged()
-        && !ctx.state.has_changed_names
+        && !ctx.state.requests.has_changed_names
         && ctx.has_all_since(before.seq)
     {
         let text = format!("unchanged since the previous poll, version {}", response.view.version);

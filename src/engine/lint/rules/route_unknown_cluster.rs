@@ -59,7 +59,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     {
         return;
     }
-    let routes = &mut ctx.state.unaccepted_routes;
+    let routes = &mut ctx.state.references.unaccepted_routes;
     if routes.len() == MAX_UNACCEPTED {
         routes.pop_front();
     }
@@ -101,7 +101,7 @@ fn settled_routes(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>, answe
         _ => false,
     };
     let mut settled = Vec::new();
-    ctx.state.unaccepted_routes.retain(|(seq, names)| {
+    ctx.state.references.unaccepted_routes.retain(|(seq, names)| {
         let is_answered = *seq == answered;
         let is_settled = is_answered || request.outcome.skipped.contains(seq);
         let names = names.iter().filter(|name| is_settled && (is_answered || is_in_use(name)));

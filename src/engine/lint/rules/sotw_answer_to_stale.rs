@@ -22,10 +22,10 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let is_stale = ctx.state.stale_requests_since_response > 0
-        && ctx.state.stale_requests_since_response == ctx.state.requests_since_response;
+    let is_stale = ctx.state.requests.stale_requests_since_response > 0
+        && ctx.state.requests.stale_requests_since_response == ctx.state.requests.requests_since_response;
     if is_stale && super::sotw_needless_update::repeats(ctx, response) {
-        let before = ctx.state.newest.as_ref().map(|before| before.seq);
+        let before = ctx.state.responses.newest.as_ref().map(|before| before.seq);
         let text = format!("version {} sent again in response to a stale request", response.view.version);
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[]).evidence(before.as_slice()));
     }

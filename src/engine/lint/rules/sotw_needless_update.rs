@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !repeats(ctx, response) || has_recent_request(ctx, response) {
         return;
     }
-    let Some(before) = ctx.state.newest.as_ref().map(|before| before.seq) else { return };
+    let Some(before) = ctx.state.responses.newest.as_ref().map(|before| before.seq) else { return };
     // Envoy needs the endpoints again after an update of their cluster: docs/protocol.md#h-05
     if !response.outcome.needed_again.is_empty() {
         return;
@@ -38,7 +38,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     // `nack-resend-loop` covers what the client has refused.
-    if ctx.state.rejected.back().is_some_and(|refused| refused.seq == before) {
+    if ctx.state.responses.rejected.back().is_some_and(|refused| refused.seq == before) {
         return;
     }
     let text = format!("version {} sent again without a change", version_text(response.view.version));
@@ -50,10 +50,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Whether version and contents equal those of the previous response, without new names since.
 pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let Some(before) = &ctx.state.newest else { return false };
+    let Some(before) = &ctx.state.responses.newest else { return false };
     // A response may restart TTLs, or end them: docs/protocol.md#g-04
-    let sets_ttls = !(response.scan.ttl.is_empty() && ctx.state.ttl_versions.is_empty());
-    if response.view.is_delta || response.is_heartbeat() || sets_ttls || ctx.state.has_new_names {
+    let sets_ttls = !(response.scan.ttl.is_empty() && ctx.state.ttl.ttl_versions.is_empty());
+    if response.view.is_delta || response.is_heartbeat() || sets_ttls || ctx.state.requests.has_new_names {
         return false;
     }
     before.version == *response.view.version
@@ -64,7 +64,7 @@ pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
 
 /// Whether names and contents equal those of the previous response.
 pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let Some(before) = &ctx.state.newest else { return false };
+    let Some(before) = &ctx.state.responses.newest else { return false };
     // A response may report an error for a resource that it leaves out (docs/protocol.md#m-14).
     if !response.view.resource_errors.is_empty() {
         return false;

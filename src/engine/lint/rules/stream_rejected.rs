@@ -137,7 +137,7 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
     for client in FailedClient::all_of(ctx.stream) {
         let still_fails = match client == own {
             true => ctx.store.ended().still_fails(ctx.stream_index, ctx.stream, ctx.at),
-            false => !ctx.stream.has_response,
+            false => !ctx.stream.traffic.has_response,
         };
         if !still_fails {
             finish(ctx, &client, reason);
@@ -148,7 +148,7 @@ fn end_series(ctx: &mut RuleContext<'_>, reason: &str) {
 /// Ends the findings about failures at other servers, or with other methods, that the stream
 /// replaces.
 fn end_replaced(ctx: &mut RuleContext<'_>) {
-    if ctx.source_state.failures.is_empty() || !ctx.stream.has_response {
+    if ctx.source_state.failures.is_empty() || !ctx.stream.traffic.has_response {
         return;
     }
     for (failed, first) in ctx.source_state.failures.at_other_endpoints(ctx.stream) {

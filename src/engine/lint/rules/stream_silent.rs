@@ -36,7 +36,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let Some(keepalive) = ctx.stream.keepalive() else { return };
     // PINGs are attributed to one stream of their connection.
     let newest = ctx.store.engine().last_frame(ctx.stream).unwrap_or(keepalive.last);
-    if ctx.stream.lost.is_some_and(|(_, lost)| lost > newest) {
+    if ctx.stream.losses.lost.is_some_and(|(_, lost)| lost > newest) {
         return;
     }
     let due = newest.after(keepalive.every * SILENT_INTERVALS);

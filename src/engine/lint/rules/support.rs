@@ -7,7 +7,7 @@ use crate::applied::{MissingReference, missing_references};
 use crate::lint::client::{RouteUse, UnknownClusters};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
 use crate::lint::memory::references::ReferenceGraphs;
-use crate::lint::memory::state::{PendingTarget, TargetOrigin};
+use crate::lint::memory::track::{PendingTarget, TargetOrigin};
 use crate::lint::prelude::*;
 use crate::lint::structured::{ListEntry, Locator};
 use crate::nack::{StatedFaults, without_random_words};
@@ -99,7 +99,7 @@ pub(super) fn report_unfollowed(
         let is_due = target.origin == origin && is_overdue;
         is_due && !ctx.is_requested(&target.name) && ctx.is_current(target)
     };
-    let unfollowed: Vec<&PendingTarget> = ctx.state.targets.iter().filter(is_unfollowed).collect();
+    let unfollowed: Vec<&PendingTarget> = ctx.state.references.targets.iter().filter(is_unfollowed).collect();
     let mut names: Vec<_> = unfollowed.iter().map(|target| target.resource).collect();
     let mut evidence: Vec<_> = unfollowed.iter().map(|target| target.seq).collect();
     names.dedup();
@@ -204,9 +204,15 @@ pub(super) fn report_unknown_clusters(
     let (noun, nouns) = user_nouns(track.kind);
     let (users, clusters) = (listed(ctx, noun, nouns, &users), listed_clusters(ctx, &names));
     let verb = if users.starts_with(nouns) { "point" } else { "points" };
-    let text = format!("{users} {verb} to {clusters}, which the client does not have");
-    // A dump has the clusters of the bootstrap, too.
-    let is_certain = ctx.stream.is_dump();
+    let is_refused = ctx.has_refused_clusters(&names);
+    let reason = if is_refused {
+        "which the client refused and does not have"
+    } else {
+        "which the client does not have"
+    };
+    let text = format!("{users} {verb} to {clusters}, {reason}");
+    // A dump has the clusters of the bootstrap, too, and no bootstrap has a cluster of the server.
+    let is_certain = ctx.stream.is_dump() || is_refused;
     let draft = gap_draft(&text, &names, is_certain || streams.contains(&ctx.stream_index));
     let cause = ctx.cause_in_kind(Kind::Cds, &names);
     let draft = FindingDraft { guess: !is_certain, ..draft }.caused_by(cause.as_ref());

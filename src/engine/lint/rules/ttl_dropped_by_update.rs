@@ -22,13 +22,13 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if ctx.state.ttl_versions.is_empty() {
+    if ctx.state.ttl.ttl_versions.is_empty() {
         return;
     }
     let catalog = ctx.catalog();
     let entries = response.view.resources.blobs().iter().map(|id| catalog.entry(*id));
     let dropped = entries.filter(|entry| {
-        let Some(before) = ctx.state.ttl_versions.get(&entry.name) else { return false };
+        let Some(before) = ctx.state.ttl.ttl_versions.get(&entry.name) else { return false };
         // A bare resource in SotW has the version of the response.
         let is_bare = entry.version == Sym::EMPTY && !response.view.is_delta;
         let version = if is_bare { response.view.version.as_str() } else { catalog.text(entry.version) };

@@ -30,11 +30,14 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let at = ctx.at;
-    ctx.state.reported_deadlines.retain(|name, deadline| track.ttl.deadlines.get(*name) == Some(deadline));
+    ctx.state
+        .ttl
+        .reported_deadlines
+        .retain(|name, deadline| track.ttl.deadlines.get(*name) == Some(deadline));
     let deadlines = track.ttl.deadlines.iter().map(|(name, deadline)| (name, *deadline));
     let (mut expired, later): (Vec<_>, Vec<_>) = deadlines.partition(|(_, deadline)| *deadline <= at);
-    expired.retain(|(name, _)| !ctx.state.reported_deadlines.contains_key(name));
-    ctx.state.reported_deadlines.extend(expired.iter().copied());
+    expired.retain(|(name, _)| !ctx.state.ttl.reported_deadlines.contains_key(name));
+    ctx.state.ttl.reported_deadlines.extend(expired.iter().copied());
     if let Some(next) = later.into_iter().map(|(_, deadline)| deadline).min() {
         // Batches many deadlines, because each check visits all of them.
         let soon = at.after(MIN_TIMER_INTERVAL);

@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if plane.is_empty() {
         return;
     }
-    let (catalog, session) = (ctx.catalog(), ctx.stream.session.unwrap_or(usize::MAX));
+    let (catalog, session) = (ctx.catalog(), ctx.stream.chain.session.unwrap_or(usize::MAX));
     let Some(type_url) = catalog.strings().find(response.track.type_url.as_str()) else { return };
     let mut names = Vec::new();
     for name in response.new_names() {

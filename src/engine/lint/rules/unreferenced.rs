@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::memory::track::MAX_NAMES;
 use crate::lint::prelude::*;
 use crate::session::{ResourceEntry, Track};
 use xdscope_wire::event::{Kind, Sym, Time};
@@ -52,11 +52,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     };
     let is_named = |name: &&Sym| response.track.subscribed.names.contains(**name) && !is_list(name);
     for name in response.outcome.added.iter().filter(is_named) {
-        if ctx.state.unreferenced.len() < MAX_NAMES {
-            ctx.state.unreferenced.insert(*name, ctx.at);
+        if ctx.state.references.unreferenced.len() < MAX_NAMES {
+            ctx.state.references.unreferenced.insert(*name, ctx.at);
         }
     }
-    if !ctx.state.unreferenced.is_empty() {
+    if !ctx.state.references.unreferenced.is_empty() {
         ctx.arm(Alarm::Unreferenced, ctx.at.after(UNREFERENCED_LIMIT));
     }
 }
@@ -67,9 +67,9 @@ fn check_due(ctx: &mut RuleContext<'_>) {
     let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
     let is_present =
         |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
-    ctx.state.unreferenced.retain(|name, _| is_present(*name));
+    ctx.state.references.unreferenced.retain(|name, _| is_present(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
-    let watched = ctx.state.unreferenced.iter().map(|(name, since)| (*name, *since));
+    let watched = ctx.state.references.unreferenced.iter().map(|(name, since)| (*name, *since));
     let mut watched: Vec<(Sym, Time)> = watched.collect();
     watched.sort_unstable();
     for (name, since) in watched {
@@ -91,7 +91,7 @@ fn check_due(ctx: &mut RuleContext<'_>) {
         }
     }
     for name in &names {
-        ctx.state.unreferenced.remove(name);
+        ctx.state.references.unreferenced.remove(name);
     }
     if let Some(next) = next {
         ctx.arm(Alarm::Unreferenced, next);

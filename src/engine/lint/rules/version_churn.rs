@@ -27,12 +27,12 @@ rule! {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(before) = &ctx.state.newest else { return };
+    let Some(before) = &ctx.state.responses.newest else { return };
     let (old_version, seq) = (before.version.clone(), before.seq);
-    let has_other_cause = response.is_heartbeat() || ctx.state.has_new_names;
+    let has_other_cause = response.is_heartbeat() || ctx.state.requests.has_new_names;
     let run = ctx.exchange_loop(response);
     // `request-repeat` covers a client that subscribes again.
-    let is_pushed_once = response.view.is_delta && (run.is_none() || ctx.state.has_resubscribed);
+    let is_pushed_once = response.view.is_delta && (run.is_none() || ctx.state.requests.has_resubscribed);
     if has_other_cause || is_pushed_once || !ctx.has_all_since(seq) || !has_other_version(ctx, response) {
         return;
     }
@@ -52,7 +52,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Whether the response has another version than the one before; on a delta stream, whether each
 /// of its resources has.
 fn has_other_version(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let Some(before) = &ctx.state.newest else { return false };
+    let Some(before) = &ctx.state.responses.newest else { return false };
     if !response.view.is_delta {
         return before.version != *response.view.version;
     }

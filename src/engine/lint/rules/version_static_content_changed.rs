@@ -40,7 +40,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         // A recently requested name answers that request, even if a response to an earlier request
         // came first.
         let is_recent = |at| ctx.at.since(at) < ctx.options.timers.answer;
-        let was_requested = ctx.state.names_added_at.is_some_and(is_recent);
+        let was_requested = ctx.state.requests.names_added_at.is_some_and(is_recent);
         let is_unasked = |name: &&Sym| !(was_requested && response.track.subscribed.names.contains(**name));
         names.extend(response.outcome.added.iter().filter(is_unasked).chain(&response.outcome.removed));
     }
@@ -55,12 +55,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Whether a response that states the full set has the version of the one before, and the client
 /// has not changed its subscription in between.
 fn repeats_version(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
-    let Some(before) = &ctx.state.newest else { return false };
+    let Some(before) = &ctx.state.responses.newest else { return false };
     before.version == *response.view.version
         && response.is_full_state()
         && !response.is_heartbeat()
         && ctx.has_all_since_response()
-        && !ctx.state.has_changed_names
+        && !ctx.state.requests.has_changed_names
 }
 
 /// Reports names whose content, or whose set, changed on a stream.
@@ -73,7 +73,7 @@ fn report_on_stream(
     if !names.is_empty() {
         let version = shown_name(response.view.version.as_str());
         let text = format!("{what} changed, but version {version} did not");
-        let before = ctx.state.newest.as_ref().map(|before| before.seq);
+        let before = ctx.state.responses.newest.as_ref().map(|before| before.seq);
         let draft = FindingDraft::new(Blame::Server, text, names).evidence(before.as_slice());
         ctx.report(&RULE, FindingDraft { cause: Some(what), ..draft });
     }
@@ -86,7 +86,7 @@ fn report_since_previous_stream(ctx: &mut RuleContext<'_>, response: &ResponseCo
     }
     let version = shown_name(response.view.version.as_str());
     let text = format!("version {version} had other content on the previous stream");
-    let before = ctx.state.newest.as_ref().map(|before| before.seq);
+    let before = ctx.state.responses.newest.as_ref().map(|before| before.seq);
     let draft = FindingDraft::new(Blame::Server, text, names).evidence(before.as_slice());
     let draft = draft.severity(Some(Severity::Warn));
     // xdscope has changed what the client received on the previous stream.

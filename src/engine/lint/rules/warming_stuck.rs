@@ -39,7 +39,7 @@ use super::support::{and_more, missing_in_dump, sort_unique};
 use crate::lint::findings::finding::NO_LISTENERS;
 use crate::lint::findings::lasting::{Lasting, LastingState};
 use crate::lint::findings::traffic_gaps::ORDER_UNCERTAIN;
-use crate::lint::memory::state::MAX_NAMES;
+use crate::lint::memory::track::MAX_NAMES;
 use crate::lint::prelude::*;
 use crate::session::OtherNeed;
 use crate::store::{ClientNeeds, NeededResource, WarmingFact};
@@ -72,8 +72,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     ctx.settle_lasting(track, &[Sym::EMPTY]);
     let mut due = Vec::new();
     let mut next = None;
-    let reported = take(&mut ctx.state.reported_warming);
-    let reported_unrequested = take(&mut ctx.state.reported_unrequested);
+    let reported = take(&mut ctx.state.references.reported_warming);
+    let reported_unrequested = take(&mut ctx.state.references.reported_unrequested);
     let warming = ctx.store.warming_of_track_at(ctx.stream, track, at).into_iter();
     // `xdstp-malformed` covers names that no resource can have.
     let warming = warming.filter(|fact| !fact.is_owed_by_client() && !fact.is_in_vain());
@@ -91,8 +91,8 @@ fn check(ctx: &mut RuleContext<'_>) {
         let cached_from = cached_from(&fact).filter(|from| *from > at);
         next = next.into_iter().chain(cached_from).min();
         let (before, now) = match fact.is_owed_by_client() {
-            true => (&reported_unrequested, &mut ctx.state.reported_unrequested),
-            false => (&reported, &mut ctx.state.reported_warming),
+            true => (&reported_unrequested, &mut ctx.state.references.reported_unrequested),
+            false => (&reported, &mut ctx.state.references.reported_warming),
         };
         let is_reported = before.get(&name) == Some(&fact.response);
         now.insert(name, fact.response);
@@ -214,7 +214,9 @@ fn resources_of(kind: Kind) -> &'static str {
 
 /// Reports an Envoy that has had clusters for long, and has never requested listeners.
 fn check_listeners(ctx: &mut RuleContext<'_>) {
-    let (Some(track), Some(since)) = (ctx.current_track(), ctx.state.clusters_since) else { return };
+    let (Some(track), Some(since)) = (ctx.current_track(), ctx.state.references.clusters_since) else {
+        return;
+    };
     if track.sent.count() == 0 || !owes_listeners(ctx) {
         return;
     }

@@ -34,14 +34,14 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let text =
             "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it";
         let draft = FindingDraft::new(Blame::Client, text, &body.resource_names);
-        ctx.state.wildcard_finding = ctx.report(&RULE, draft);
+        ctx.state.open_findings.wildcard_finding = ctx.report(&RULE, draft);
     }
 }
 
 /// Adds how the server understood the list, once a response shows it.
 fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(reading) = response.outcome.wildcard_reading else { return };
-    let Some(finding) = ctx.state.wildcard_finding.take() else { return };
+    let Some(finding) = ctx.state.open_findings.wildcard_finding.take() else { return };
     let note = match reading {
         WildcardReading::Kept => "; this server keeps the wildcard",
         WildcardReading::Ended => "; this server sends the names only",

@@ -45,6 +45,7 @@ fn is_healthy(ctx: &RuleContext<'_>, canonical: &str) -> bool {
     let name = catalog.first_spelling(name);
     let Some(mut open) = ctx.store.engine().open_of_client(ctx.stream) else { return false };
     open.any(|(_, stream)| {
-        stream.has_response && stream.known_tracks().any(|track| track.subscribed.names.contains(name))
+        stream.traffic.has_response
+            && stream.known_tracks().any(|track| track.subscribed.names.contains(name))
     })
 }

@@ -15,7 +15,7 @@
 //! Reference: xRFC TP1, "List".
 
 use super::support::report_unfollowed;
-use crate::lint::memory::state::TargetOrigin;
+use crate::lint::memory::track::TargetOrigin;
 use crate::lint::prelude::*;
 
 rule! {

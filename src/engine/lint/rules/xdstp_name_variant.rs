@@ -25,7 +25,7 @@ fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let without_directives = |name| catalog.text(name).split('#').next();
     let is_variant = |name: &Sym| {
         let first = catalog.first_spelling(*name);
-        without_directives(first) != without_directives(*name) && !ctx.state.spellings.contains(name)
+        without_directives(first) != without_directives(*name) && !ctx.state.requests.spellings.contains(name)
     };
     let mut variants: Vec<Sym> = names.iter().map(|(name, _)| *name).filter(is_variant).collect();
     variants.dedup();

@@ -24,7 +24,8 @@ rule! {
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     // A client that follows a locator of the server did not choose the name.
-    let is_given = |canonical: String| ctx.state.targets.iter().any(|target| target.name == canonical);
+    let is_given =
+        |canonical: String| ctx.state.references.targets.iter().any(|target| target.name == canonical);
     let bad = names.iter().filter(|(_, name)| name.has_reserved_key() && !is_given(name.canonical()));
     let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
     ctx.report_names(&RULE, blame, "context parameter with the reserved prefix xds.", &names);

@@ -101,7 +101,8 @@ impl Engine {
         let ended = self.failures().clients().filter_map(|(_, ends)| ends.unreplaced);
         let is_own = |index: &usize| {
             let other = self.streams().get(*index);
-            stream.node_id.is_some() && other.is_some_and(|other| other.node_id == stream.node_id)
+            stream.peers.node_id.is_some()
+                && other.is_some_and(|other| other.peers.node_id == stream.peers.node_id)
         };
         let mut streams: Vec<usize> = ended.filter(is_own).collect();
         streams.extend(self.client_of(place.stream));

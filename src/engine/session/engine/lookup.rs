@@ -23,7 +23,8 @@ impl Engine {
         stream: &'a Stream,
         kind: Kind,
     ) -> impl Iterator<Item = (usize, &'a Stream)> {
-        let of_node = stream.node_id.as_ref().map(|node| self.index.of_kind(node, kind).unwrap_or_default());
+        let of_node =
+            stream.peers.node_id.as_ref().map(|node| self.index.of_kind(node, kind).unwrap_or_default());
         self.open(stream, of_node.unwrap_or_else(|| self.index(stream.id).into_iter().collect()))
     }
 
@@ -33,7 +34,7 @@ impl Engine {
         &'a self,
         stream: &'a Stream,
     ) -> Option<impl Iterator<Item = (usize, &'a Stream)>> {
-        let indices = match &stream.node_id {
+        let indices = match &stream.peers.node_id {
             Some(node) => self.index.of_node(node)?,
             None => self.index(stream.id).into_iter().collect(),
         };
@@ -101,7 +102,7 @@ impl Engine {
     }
 
     pub(super) fn session_of(&self, stream: &Stream) -> Option<&Session> {
-        self.sessions.get(&stream.session?)
+        self.sessions.get(&stream.chain.session?)
     }
 
     /// The stream, and those of the newest [`MAX_PARALLEL_STREAMS`] of its session that are open.

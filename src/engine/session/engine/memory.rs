@@ -109,7 +109,7 @@ impl Engine {
             responses.add(&track.responses);
         }
         self.responses = responses;
-        let nodes = self.streams().iter().filter_map(|stream| stream.node_id.clone()).collect();
+        let nodes = self.streams().iter().filter_map(|stream| stream.peers.node_id.clone()).collect();
         DroppedStreams { kept, nodes, sessions, count }
     }
 

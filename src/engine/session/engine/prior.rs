@@ -152,7 +152,7 @@ impl Engine {
             return None;
         }
         let sessions = self.by_any_server.get(&StreamKey::from_stream(stream).of_any_server())?;
-        let others = sessions.iter().filter(|session| stream.session != Some(**session));
+        let others = sessions.iter().filter(|session| stream.chain.session != Some(**session));
         let newest = others.filter_map(|session| {
             let ended = self.sessions.get(session)?.ended.iter().rev().take(MAX_EARLIER_STREAMS);
             let mut ended = ended.inspect(|_| visits::count());

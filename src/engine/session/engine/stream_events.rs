@@ -128,8 +128,8 @@ impl Engine {
     /// names one.
     pub(crate) fn plane_before(&self, index: usize, message: &Message) -> Option<Arc<str>> {
         message.response()?.control_plane?;
-        let stream = self.streams().get(index).filter(|stream| stream.control_plane.is_none())?;
-        self.stream(stream.reconnect_of?)?.control_plane.clone()
+        let stream = self.streams().get(index).filter(|stream| stream.peers.control_plane.is_none())?;
+        self.stream(stream.chain.reconnect_of?)?.peers.control_plane.clone()
     }
 
     /// Records the control plane that a response names. `before`: that of the stream before.

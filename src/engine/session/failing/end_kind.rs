@@ -88,7 +88,7 @@ pub(super) fn is_left_by_client(end: &End) -> bool {
 }
 
 /// Whether a client has ended the stream itself, with an error code or without an error.
-pub(super) fn is_ended_by_client(end: &End) -> bool {
+pub(crate) fn is_ended_by_client(end: &End) -> bool {
     is_left_by_client(end) || is_reset_by_client(end)
 }
 

@@ -81,7 +81,7 @@ impl StreamIndex {
 
     /// Records the node and the types of an open stream, once it has more.
     pub(crate) fn update(&mut self, index: usize, stream: &Stream) {
-        let (Some(node), None) = (&stream.node_id, &stream.closed) else { return };
+        let (Some(node), None) = (&stream.peers.node_id, &stream.closed) else { return };
         let client = self.by_node.entry(node.clone()).or_default();
         client.all.insert(index);
         for kind in stream.kinds() {
@@ -94,7 +94,7 @@ impl StreamIndex {
         if let Some(open) = stream.open.server.as_ref().and_then(|server| self.by_server.get_mut(server)) {
             open.remove(&index);
         }
-        let Some(node) = &stream.node_id else { return };
+        let Some(node) = &stream.peers.node_id else { return };
         let Some(client) = self.by_node.get_mut(node) else { return };
         client.all.remove(&index);
         for kind in stream.kinds() {

@@ -64,7 +64,7 @@ impl Engine {
     pub(crate) fn client_of(&self, index: usize) -> Vec<usize> {
         let mut all = vec![index];
         let Some(stream) = self.streams.get(index) else { return all };
-        let Some(known) = stream.node_id.as_ref().and_then(|node| self.siblings.get(node)) else {
+        let Some(known) = stream.peers.node_id.as_ref().and_then(|node| self.siblings.get(node)) else {
             return all;
         };
         let is_other = |other: &&usize| {
@@ -85,7 +85,7 @@ impl Engine {
 
     /// Returns the other open streams of clients with the node id of a stream.
     pub(crate) fn open_of_node<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
-        let known = stream.node_id.as_ref().and_then(|node| self.siblings.get(node));
+        let known = stream.peers.node_id.as_ref().and_then(|node| self.siblings.get(node));
         let all = known.into_iter().flat_map(|known| known.aggregated.iter().chain(&known.of_one_type));
         let all = all.filter_map(|index| self.streams.get(*index));
         all.filter(move |other| other.id != stream.id && other.closed.is_none())
@@ -99,7 +99,7 @@ impl Engine {
         let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
         let mut streams: Vec<&Stream> = streams.collect();
         let open = self.streams.get(index).filter(|stream| stream.closed.is_none());
-        let known = open.and_then(|stream| self.siblings.get(stream.node_id.as_ref()?));
+        let known = open.and_then(|stream| self.siblings.get(stream.peers.node_id.as_ref()?));
         let closed = known.into_iter().flat_map(|known| known.of_one_type.iter().rev().take(MAX_SIBLINGS));
         for stream in closed.filter_map(|index| self.streams.get(*index)) {
             let mut carried = streams.iter().flat_map(|stream| &stream.tracks);

@@ -90,6 +90,11 @@ impl Track {
         newest.filter(ResourceEntry::is_present)
     }
 
+    /// Whether the client has refused a resource, and uses none under its name.
+    pub(crate) fn has_only_refused(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.refuses(name) && self.in_force(catalog, name).is_none()
+    }
+
     /// Returns the refusals of names that the client wants, oldest first; of one NACK, those that
     /// it names come first.
     pub(crate) fn standing_refusals(&self, catalog: &Catalog) -> Vec<(Refusal, Sym)> {

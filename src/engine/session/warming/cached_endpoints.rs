@@ -42,7 +42,7 @@ impl WarmingView<'_> {
 
     /// Whether the version of the client keeps endpoints. An unknown version may do so.
     fn caches_endpoints(&self) -> bool {
-        let node = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        let node = self.streams.iter().find_map(|stream| stream.peers.node.as_ref());
         let version = node.and_then(|node| minor_version(&node.user_agent_version));
         version.is_none_or(|version| version >= FIRST_CACHING_VERSION)
     }

@@ -98,7 +98,7 @@ impl WarmingView<'_> {
 
     /// Returns the name under which the client introduces itself, in lower case.
     fn agent(&self) -> String {
-        let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        let agent = self.streams.iter().find_map(|stream| stream.peers.node.as_ref());
         agent.map(|node| node.user_agent.to_ascii_lowercase()).unwrap_or_default()
     }
 

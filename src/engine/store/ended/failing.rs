@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use crate::session::{
     CutResponses, Cuts, EndCause, EndKind, EndSeries, FailureRun, MIN_PLANNED_AGE, SETTLE_TIME, Stream,
-    StreamEnds, StreamKey, Track, is_counted,
+    StreamEnds, StreamKey, Track, is_counted, is_ended_by_client,
 };
 use xdscope_wire::InterventionFacts;
 use xdscope_wire::event::{Code, Seq, Side, StreamId, Time, TypeUrl, Variant};
 
 use super::EndedStreams;
+use super::failover::covers;
 use crate::store::{EndFact, OwedAtEnd};
 
 /// Streams that a client ends after a push before the series is a fault.
@@ -87,6 +88,10 @@ pub struct FailingStream {
     pub last_request: Option<(Seq, TypeUrl)>,
     /// Answers that were owed when the newest stream ended.
     pub owed: Vec<OwedAtEnd>,
+    /// The client ended the newest stream while the server was late with an answer.
+    pub is_given_up: bool,
+    /// Whether the client has opened another stream to the server since the first one ended.
+    pub has_come_back: bool,
     /// Whether the client has streams to other servers.
     pub has_other_server: bool,
     /// The intervention of xdscope that has ended the newest stream.
@@ -104,13 +109,15 @@ impl FailingStream {
         self.end.by
     }
 
-    /// The side at fault, if it is known: the one that ends the streams, or does not answer PINGs.
+    /// The side at fault, if it is known: the one that ends the streams, does not answer
+    /// PINGs, or is late with an answer.
     pub fn at_fault(&self) -> Option<Side> {
         match self.by() {
             // The client sends as many PINGs as it is told, and the server decides on the limit.
             _ if self.end.is_too_many_pings() => None,
             Some(Side::Client) if self.end.is_keepalive_timeout() => Some(Side::Server),
             Some(Side::Server) if self.end.is_keepalive_timeout() => Some(Side::Client),
+            Some(Side::Client) if self.is_given_up => Some(Side::Server),
             by => by,
         }
     }
@@ -129,7 +136,12 @@ impl EndedStreams<'_> {
         let silent = self.silent_streams();
         let clients = self.store.engine.failures().clients();
         let failing = clients.filter_map(|(key, ends)| {
-            Some((self.failing(ends, silent.get(key).copied(), self.store.now)?, ends))
+            let silent = silent.get(key).copied();
+            let mut failing = self.failing(ends, silent, self.store.now)?;
+            let newest = ends.unreplaced.and_then(|index| self.store.engine.streams().get(index));
+            failing.has_come_back |=
+                silent.is_some() || newest.is_some_and(|newest| newest.opened >= failing.last);
+            Some((failing, ends))
         });
         let failing: Vec<(FailingStream, &StreamEnds)> = failing.collect();
         if failing.is_empty() {
@@ -239,6 +251,7 @@ impl EndedStreams<'_> {
             ends.left.as_ref().map(|left| left.newest),
             (ends.cuts.count > 0).then_some(ends.cuts.newest),
         ];
+        let answered = answered.filter(|stream| self.continues(stream, ended.iter().flatten().max()));
         let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
         let settled = silent.filter(|(_, stream)| {
             ends.is_replaced_by(stream)
@@ -277,12 +290,22 @@ impl EndedStreams<'_> {
         if timed && age < MIN_PLANNED_AGE { self.left(ends) } else { None }
     }
 
+    /// Whether a stream continues with what the newest stream that ended was for: a later one, or
+    /// one that was open already and asks for the same.
+    fn continues(&self, stream: &Stream, ended: Option<&usize>) -> bool {
+        let ended = ended.and_then(|index| self.store.engine.streams().get(*index));
+        ended.is_none_or(|ended| {
+            let is_later = ended.closed.as_ref().is_none_or(|(closed, _)| stream.opened >= *closed);
+            is_later || covers(&self.store.catalog, stream, ended)
+        })
+    }
+
     /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
     /// not that the stream ends.
     fn is_overdue(&self, stream: &Stream, now: Time) -> bool {
         let age = now.since(stream.opened);
         let is_late = self.store.limits.resource_timeout.is_some_and(|limit| age >= limit);
-        self.store.limits.timed && stream.requests > 0 && is_late
+        self.store.limits.timed && stream.traffic.requests > 0 && is_late
     }
 
     /// Returns the streams that the server refused, or that were lost.
@@ -341,6 +364,7 @@ impl EndedStreams<'_> {
         FailingStream {
             first_stream: self.stream_id(series.first_stream).unwrap_or(newest.id),
             count: series.count,
+            has_come_back: series.count > 1,
             first: series.first,
             last: series.last,
             period: if self.store.limits.timed { series.period() } else { None },
@@ -365,7 +389,7 @@ impl EndedStreams<'_> {
             failure: StreamFailure::Rejected,
             stream: newest.id,
             first_stream: newest.id,
-            node: newest.node_id.clone(),
+            node: newest.peers.node_id.clone(),
             peer: newest.open.peer.clone(),
             server: newest.open.server.clone(),
             is_polling: newest.variant() == Some(Variant::Rest),
@@ -382,9 +406,12 @@ impl EndedStreams<'_> {
             cut_age: None,
             cut_idle: None,
             age: closed.zip(opened).map(|(at, opened)| at.since(opened)),
-            idle: closed.zip(newest.last_message).map(|(at, message)| at.since(message)),
-            last_request: newest.last_request.map(|n| (n, type_of(n))),
+            idle: closed.zip(newest.traffic.last_message).map(|(at, message)| at.since(message)),
+            last_request: newest.traffic.last_request.map(|n| (n, type_of(n))),
             owed: Vec::new(),
+            is_given_up: closed.is_some_and(|at| newest.is_overdue(at, self.store.limits))
+                && newest.closed.as_ref().is_some_and(|(_, end)| is_ended_by_client(end)),
+            has_come_back: false,
             has_other_server: false,
             caused_by: newest.ended_by_xdscope().cloned(),
         }
@@ -393,7 +420,7 @@ impl EndedStreams<'_> {
 
 /// Whether the stream has requests and no response.
 fn is_silent(stream: &Stream) -> bool {
-    !stream.has_response && stream.requests > 0 && is_counted(stream)
+    !stream.traffic.has_response && stream.traffic.requests > 0 && is_counted(stream)
 }
 
 /// Returns the causes if there is more than one.

@@ -33,12 +33,13 @@ impl<'a> EndedStreams<'a> {
             let (first, is_several) = out.servers.entry(key).or_insert((server, false));
             *is_several |= *first != server;
         }
-        let is_used = |stream: &&Stream| (stream.is_answered() || stream.requests > 0) && is_counted(stream);
+        let is_used =
+            |stream: &&Stream| (stream.is_answered() || stream.traffic.requests > 0) && is_counted(stream);
         let open = self.store.engine.open_streams().filter(is_used);
         for stream in open {
             // Streams that end before a request have no node.
             let keys = [StreamKey::from_stream(stream), StreamKey::anonymous(stream)];
-            let keys = if stream.node.is_some() { &keys[..] } else { &keys[..1] };
+            let keys = if stream.peers.node.is_some() { &keys[..] } else { &keys[..1] };
             for key in keys {
                 let open = out.open.entry(key.of_any_endpoint()).or_default();
                 if open.len() < MAX_COMPARED {
@@ -82,7 +83,8 @@ impl<'a> ClientServers<'a> {
     /// one was for.
     pub(super) fn is_silent_after(&self, catalog: &Catalog, closed: &Stream, ends: &StreamEnds) -> bool {
         let since = closed.closed.as_ref().map_or(closed.opened, |(at, _)| *at);
-        let mut others = self.others(closed).filter(|other| other.requests > 0 && ends.is_replaced_by(other));
+        let mut others =
+            self.others(closed).filter(|other| other.traffic.requests > 0 && ends.is_replaced_by(other));
         others.any(|other| replaces(catalog, other, closed, since))
     }
 
@@ -111,6 +113,13 @@ fn replaces(catalog: &Catalog, other: &Stream, closed: &Stream, since: Time) -> 
     let is_shared = (serves_all && closed.tracks_shown().next().is_none())
         || tracks.any(|track| asks_for(catalog, other, track, Extent::Part));
     is_shared && lacking.all(|track| asks_for(catalog, other, track, Extent::All))
+}
+
+/// Whether a stream of a client that was open when another one closed asks for all that the closed
+/// one was for. Streams for different resources exist side by side, such as those of Envoy for each
+/// secret.
+pub(super) fn covers(catalog: &Catalog, other: &Stream, closed: &Stream) -> bool {
+    closed.tracks_shown().all(|track| asks_for(catalog, other, track, Extent::All))
 }
 
 /// How much of a subscription is meant.

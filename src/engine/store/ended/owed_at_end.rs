@@ -3,10 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::session::{Condition, PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted};
+use crate::session::{
+    Condition, PushedVersion, Response, Stream, StreamEnds, StreamKey, Track, is_counted, is_ended_by_client,
+};
 use xdscope_wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
 use super::EndedStreams;
+use super::silent_servers::SilentServers;
 use crate::store::{EndFact, TypeState, WarmingFact, WarmingUser};
 
 /// Names that a debt lists; the others are counted.
@@ -58,6 +61,16 @@ pub enum Debt {
     },
 }
 
+impl Debt {
+    /// The side that owes the answer.
+    pub fn side(&self) -> Side {
+        match self {
+            Debt::Verdict { .. } => Side::Client,
+            Debt::Resources { .. } | Debt::Warming(_) => Side::Server,
+        }
+    }
+}
+
 impl<'a> EndedStreams<'a> {
     /// Returns the answers still owed on the newest closed stream of each client, unless a later
     /// stream of the client was answered, or asks for the type again; and the answers that clients
@@ -67,10 +80,14 @@ impl<'a> EndedStreams<'a> {
         let hung_up = self.hung_up_streams();
         let mut out = self.owed_after_hang_up(&hung_up, &open);
         let hung_up: HashSet<StreamId> = hung_up.iter().map(|(_, _, stream)| stream.id).collect();
-        let is_query = |stream: &&Stream| {
-            self.store.engine.failures().of_stream(stream).is_some_and(|ends| ends.is_query)
-        };
-        for stream in self.unreplaced_streams().filter(|stream| !is_query(stream)) {
+        let silent_servers = self.silent_servers();
+        for stream in self.unreplaced_streams() {
+            let is_query = self.store.engine.failures().of_stream(stream).is_some_and(|ends| ends.is_query);
+            let is_late =
+                stream.closed.as_ref().is_some_and(|(at, _)| stream.is_overdue(*at, self.store.limits));
+            if is_query && !is_late {
+                continue;
+            }
             let later =
                 open.get(&StreamKey::from_stream(stream)).filter(|later| later.opened >= stream.opened);
             for track in stream.tracks_shown() {
@@ -80,14 +97,17 @@ impl<'a> EndedStreams<'a> {
                 {
                     continue;
                 }
-                let warming = self.warming_owed(stream, track);
-                let is_told = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld)
-                    || hung_up.contains(&stream.id);
-                out.extend(warming.and_then(|(owed, _)| owed));
-                if !is_told {
-                    out.extend(self.verdict_owed(stream, track));
+                // A tool owes no verdicts, and nothing warms in it.
+                if !is_query {
+                    let warming = self.warming_owed(stream, track);
+                    let is_told = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld)
+                        || hung_up.contains(&stream.id);
+                    out.extend(warming.and_then(|(owed, _)| owed));
+                    if !is_told {
+                        out.extend(self.verdict_owed(stream, track));
+                    }
                 }
-                out.extend(self.resources_owed(stream, track));
+                out.extend(self.resources_owed(stream, track, &silent_servers));
             }
         }
         out.sort_by_key(|owed| owed.stream);
@@ -270,7 +290,7 @@ impl<'a> EndedStreams<'a> {
         let first = warming.into_iter().find(|fact| !fact.is_told_by_needs());
         let owed = first.and_then(|first| {
             let condition = first.condition(stream.opened);
-            self.owed_answer(stream, track, condition, Debt::Warming(Box::new(first)))
+            self.owed_by_server(stream, track, condition, Debt::Warming(Box::new(first)), false)
         });
         Some((owed, is_withheld))
     }
@@ -291,19 +311,49 @@ impl<'a> EndedStreams<'a> {
     }
 
     /// Returns the resources that the server owed when a stream closed.
-    fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
+    fn resources_owed(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        silent_servers: &SilentServers<'_>,
+    ) -> Option<OwedAtEnd> {
+        let is_silent = silent_servers.has_server_of(stream, self.store.limits);
         let waited = || track.waiting.owed();
         let needed_by = |names: Option<&[Sym]>| self.store.warming_for(stream, track.kind?, names);
         let Some(oldest) = track.waiting.oldest_owed() else {
             let wildcard = track.wildcard_owed()?;
             let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
-            return self.owed_answer(stream, track, wildcard, debt);
+            return self.owed_by_server(stream, track, wildcard, debt, is_silent);
         };
         let waited_for: Vec<Sym> = waited().map(|(name, _)| name).collect();
         let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.store.text(name)).collect();
         let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
         let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
-        self.owed_answer(stream, track, oldest.condition(), debt)
+        self.owed_by_server(stream, track, oldest.condition(), debt, is_silent)
+    }
+
+    /// Returns the fact of an answer that a server owed when a stream closed. A client that leaves
+    /// before the server is late is owed nothing, unless xdscope may have kept the answer, the
+    /// client has given up the stream before in the same way, or the server answers no client
+    /// (`is_silent`).
+    fn owed_by_server(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        condition: Condition,
+        debt: Debt,
+        is_silent: bool,
+    ) -> Option<OwedAtEnd> {
+        let (closed, end) = stream.closed.as_ref()?;
+        let in_time = self.store.limits.left(&condition, *closed).is_some();
+        let before = stream.chain.reconnect_of.and_then(|id| self.store.engine.stream(id));
+        let gives_up_again =
+            before.and_then(|before| before.find(&track.type_url)).is_some_and(Track::is_owed);
+        let is_excused = in_time && stream.interventions.is_empty() && !gives_up_again && !is_silent;
+        if is_excused && is_ended_by_client(end) {
+            return None;
+        }
+        self.owed_answer(stream, track, condition, debt)
     }
 
     /// Returns the fact of an answer that was owed when a stream closed.
@@ -317,7 +367,7 @@ impl<'a> EndedStreams<'a> {
         let (closed, end) = stream.closed.as_ref()?;
         Some(OwedAtEnd {
             stream: stream.id,
-            node: stream.node_id.clone(),
+            node: stream.peers.node_id.clone(),
             type_url: track.type_url.clone(),
             state: self.store.state_at(stream, track, *closed).state,
             closed: *closed,

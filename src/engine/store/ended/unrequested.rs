@@ -11,13 +11,14 @@ impl<'a> EndedStreams<'a> {
     /// A client whose node is unknown is known by its host, if no other client has lost a stream
     /// there.
     pub(crate) fn before_unrequested(self, stream: &'a Stream) -> Option<(&'a Stream, Vec<&'a Track>)> {
-        let is_unrequested = stream.requests == 0 && stream.closed.is_none() && stream.lost.is_none();
+        let is_unrequested =
+            stream.traffic.requests == 0 && stream.closed.is_none() && stream.losses.lost.is_none();
         let is_subscribing = stream.is_grpc() && !stream.is_dump();
         if !is_unrequested || !is_subscribing || !is_counted(stream) {
             return None;
         }
-        let before = match stream.node.is_some() {
-            true => self.store.engine.ended_before(stream).find(|before| before.requests > 0),
+        let before = match stream.peers.node.is_some() {
+            true => self.store.engine.ended_before(stream).find(|before| before.traffic.requests > 0),
             false => self.ended_at_host_of(stream),
         };
         let before = before.filter(|before| !before.is_ended_by_client())?;
@@ -49,7 +50,7 @@ impl<'a> EndedStreams<'a> {
         let mut ended = ended.filter(|ended| {
             let is_alike = ended.open.server == stream.open.server && ended.open.method == stream.open.method;
             let is_earlier = ended.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened);
-            is_alike && is_earlier && ended.node_id.is_some() && ended.host() == Some(host)
+            is_alike && is_earlier && ended.peers.node_id.is_some() && ended.host() == Some(host)
         });
         let first = ended.next()?;
         ended.next().is_none().then_some(first)

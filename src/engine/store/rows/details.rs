@@ -115,7 +115,7 @@ impl MessageRow<'_> {
         details.is_type_implied = is_decoded && row.track.is_some() && message.type_url().is_empty();
         if message.dir() == Dir::Req && is_decoded {
             details.node_from =
-                message.node().and(row.n()).or(stream.node_from).filter(|from| Some(*from) <= row.n());
+                message.node().and(row.n()).or(stream.peers.node_from).filter(|from| Some(*from) <= row.n());
         }
         if let Some((response, n)) = message.response().zip(row.n()) {
             details.control_plane = response.control_plane.cloned();

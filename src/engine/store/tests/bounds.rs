@@ -89,7 +89,7 @@ fn finds_single_change_in_any_order() {
     assert_eq!(row.added.iter().map(|n| n.to_string()).collect::<Vec<_>>(), ["new-a", "new-b"]);
     assert_eq!(row.removed.iter().map(|n| n.to_string()).collect::<Vec<_>>(), ["c7"]);
     // The client uses the removed one until its ACK.
-    assert_eq!(hand.store.states()[0].resources, 3002);
+    assert_eq!(hand.store.states()[0].summary.resources, 3002);
     assert_eq!(hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().version.as_deref(), Some("3"));
     assert_eq!(
         hand.store.resource(StreamId(1), &cds(), "c1234").unwrap().acked_version.as_deref(),
@@ -144,7 +144,7 @@ fn compresses_messages_and_drops_oldest() {
     let old = store.row(store.row_of(Seq(3)).unwrap()).unwrap();
     assert_eq!((&*old.version, old.kind.word(), old.answers), ("0", "ack", Some(Seq(2))));
     assert!(matches!(old.note.as_deref(), Some(RowNote::NotKept)));
-    assert_eq!(store.states()[0].in_force.as_deref(), Some("5999"));
+    assert_eq!(store.states()[0].versions.in_force.as_deref(), Some("5999"));
 }
 
 /// Messages that the source lacks have numbers and no rows.
@@ -201,7 +201,7 @@ fn drops_large_contents_of_few_rows() {
     }
     assert!(most < budget + budget / 2, "{most}");
     assert!(hand.store.first_row() > 100, "{}", hand.store.first_row());
-    assert_eq!(hand.store.states()[0].in_force.as_deref(), Some("99"));
+    assert_eq!(hand.store.states()[0].versions.in_force.as_deref(), Some("99"));
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn shows_reason_for_undecodable_message() {
     let row = hand.store.row(2).unwrap();
     assert!(matches!(row.note.as_deref(), Some(RowNote::Undecodable(_))));
     assert_eq!(row.type_url, cds());
-    assert_eq!(hand.store.states()[0].pushes, 0);
+    assert_eq!(hand.store.states()[0].traffic.pushes, 0);
 }
 
 /// A client that never answers leaves a bounded number of responses, and its answer to the newest
@@ -263,5 +263,5 @@ fn few_of_many_unanswered_responses_stay() {
     hand.request(&newest, &newest);
     assert_eq!(pending(&hand.store), 0);
     let states = hand.store.states();
-    assert_eq!(states.first().map(|state| state.state), Some(TypeState::Synced));
+    assert_eq!(states.first().map(|state| state.summary.state), Some(TypeState::Synced));
 }

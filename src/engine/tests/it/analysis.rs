@@ -80,7 +80,7 @@ pub(super) fn facts(analysis: &Analysis) -> String {
     analysis.streams().iter().for_each(|fact| put(fact));
     for state in analysis.states() {
         put(&state);
-        let resources = analysis.resources(state.stream, &state.type_url);
+        let resources = analysis.resources(state.summary.stream, &state.summary.type_url);
         resources.iter().for_each(|fact| put(fact));
         let contents = resources.iter().filter_map(|fact| analysis.catalog().bytes(fact.content?));
         contents.for_each(|bytes| put(&bytes));
@@ -183,7 +183,7 @@ fn memory_of_a_long_session_is_flat() {
     assert!(analysis.first_row() > 0 && analysis.dropped_streams() > 0);
     assert_eq!(analysis.messages(), 2 * MESSAGES);
     let state = analysis.states().pop().expect("a state");
-    let resources = analysis.resources(state.stream, &state.type_url);
+    let resources = analysis.resources(state.summary.stream, &state.summary.type_url);
     let newest = format!("cluster-{}", MESSAGES - 1);
     assert!(resources.iter().any(|resource| resource.name.as_ref() == newest), "the newest resource");
 }

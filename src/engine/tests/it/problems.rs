@@ -109,7 +109,8 @@ fn missing_resource_stays_a_problem_after_the_end() {
         "server rejects the stream: UNAVAILABLE bye; last request EDS #1; server owed EDS x (#1)"
     );
     assert_eq!(rules, &["name-not-delivered"], "the rule about the missing name has this cause");
-    let closed = all_problems("node n\nstream 1 ads\n+0s > eds names=[x]\n< eds v=1 n=a [y]\n+16s 1 close\n");
+    let closed = "stream 1 ads\n+0s > eds names=[x]\n< eds v=1 n=a [y]\n+16s 1 close\n";
+    let closed = all_problems(&format!("node n agent=\"envoy/1.40.0\"\n{closed}"));
     let owed: Vec<_> = closed.iter().filter(|(word, ..)| word == "owed").map(|(_, text, _)| text).collect();
     assert_eq!(
         owed,
@@ -148,6 +149,18 @@ fn problems_of_two_streams_of_a_node_are_told_apart() {
     let (store, findings) = analyse(&format!("node n\n{}advance 20s\n", stream(1)));
     let problems = xdscope_engine::problems::problems(&store, &findings);
     assert_eq!(report::problem_place(&problems[0]), "n EDS");
+}
+
+#[test]
+fn each_stream_of_a_failing_client_selects_its_problem() {
+    let attempt = |n| format!("stream {n} ads\n> cds\n{n} close status=16 \"jwt expired\"\nadvance 1s\n");
+    let text = format!("node e\n{}{}node f\n{}", attempt(1), attempt(2), attempt(3));
+    let (store, findings) = analyse(&text);
+    for (stream, node) in [(1, "e"), (2, "e"), (3, "f")] {
+        let selected = problems_of(&store, &findings, None, |id, _| id.0 == stream);
+        let places: Vec<String> = selected.iter().map(report::problem_place).collect();
+        assert_eq!(places, [node], "stream {stream}");
+    }
 }
 
 #[test]

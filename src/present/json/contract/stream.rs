@@ -5,6 +5,7 @@ use xdscope_wire::event::{Side, Variant};
 
 use super::Presence::*;
 use super::Shape::*;
+use super::admin::ADMIN;
 use super::{Field, TEXTS, field, known};
 
 pub(super) const STREAM: &[Field] = &[
@@ -24,6 +25,12 @@ pub(super) const STREAM: &[Field] = &[
     ),
     field(Maybe, "control_plane_changes", Count, "number of changes of the control plane"),
     field(Maybe, "node_info", Object(NODE), "`status`, `info`: node of the client"),
+    field(
+        Maybe,
+        "admin",
+        Object(ADMIN),
+        "`status` of `envoy:HOST:PORT`: what the other pages of the port say",
+    ),
     field(Maybe, "file_format", Text, "format of the content of a file: YAML, JSON, …"),
     field(Maybe, "tls", Object(TLS), "legs with TLS"),
     field(Always, "opened", Time, "time of the opening, null if it was not recorded"),

@@ -16,6 +16,7 @@ pub(super) const WARMING: &[Field] = &[
     ),
     known(Always, "withheld", Count, "number of the response whose verdict the client withholds meanwhile"),
     field(Always, "waits_for", List(&Object(WAITS)), "resources that it waits for"),
+    field(Maybe, "other_waits", List(&Text), "what else the admin port of the client says that it waits for"),
     field(Maybe, "caused_by", Text, "fault or person of xdscope that caused it"),
     known(
         Always,

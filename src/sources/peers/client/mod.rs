@@ -40,6 +40,7 @@ mod encode;
 mod memory;
 mod poll;
 mod preview;
+mod raw;
 mod references;
 mod resource_places;
 mod structured;
@@ -50,6 +51,7 @@ mod track;
 pub use check::{Ruling, check, validated};
 pub use config::{Config, NoStream, Refused, ServerProfile, Unrequested};
 pub use preview::{Preview, Trivial};
+pub use raw::RawRequest;
 pub use xdscope_engine::lint::Links;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

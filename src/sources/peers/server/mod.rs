@@ -23,6 +23,7 @@
 
 mod faults;
 mod heartbeats;
+mod order;
 mod playing;
 mod request;
 mod rest;
@@ -41,6 +42,7 @@ use bytes::Bytes;
 use xdscope_wire::event::{Code, Method, Time, TypeUrl};
 
 pub use faults::Faults;
+pub use order::{Order, PushedContent, PushedEntry};
 use playing::ScriptPlayer;
 use request::Request;
 pub use rest::{PollAnswer, RestPolls, rest_method};
@@ -267,6 +269,22 @@ impl ServerStream {
         let StreamPlan::Snapshot(subscriptions) = &mut self.part else { return };
         if let Some(snapshot) = self.plan.snapshot(self.node.as_deref().unwrap_or_default()) {
             self.out.extend(subscriptions.serve(now, snapshot).into_iter().map(Next::Send));
+        }
+    }
+
+    /// Carries out an order. A script that has begun is not changed.
+    pub fn handle_order(&mut self, order: &Order) {
+        match (&mut self.part, order) {
+            (StreamPlan::Snapshot(_), Order::End(code, message)) => self.end(*code, message.clone()),
+            (StreamPlan::Snapshot(subscriptions), Order::Push(url, content)) => {
+                self.out.extend(subscriptions.push(url, content).map(|bytes| Next::Send(vec![bytes])));
+            }
+            (StreamPlan::Snapshot(subscriptions), Order::Bytes(url, bytes))
+                if subscriptions.has_type(url) =>
+            {
+                self.out.push_back(Next::Send(vec![bytes.clone()]));
+            }
+            _ => {}
         }
     }
 

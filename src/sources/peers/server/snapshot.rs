@@ -19,7 +19,7 @@ const TYPE_URL: u32 = 1;
 /// The end of the type URLs of list collections.
 const COLLECTION: &[u8] = b"Collection";
 /// The type of the wrapper of a resource with a TTL in SotW (docs/protocol.md#g-08).
-const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+pub(super) const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
 /// Resources by type, with a version for each type and each resource.
 #[derive(Clone, Debug, Default)]
@@ -299,20 +299,20 @@ impl Snapshot {
         streams.sort_by_key(|stream| (stream.last_message, stream.stream));
         let mut states: BTreeMap<StreamId, Vec<StateFact>> = BTreeMap::new();
         for state in store.states() {
-            states.entry(state.stream).or_default().push(state);
+            states.entry(state.summary.stream).or_default().push(state);
         }
         for stream in streams {
             for state in states.remove(&stream.stream).unwrap_or_default() {
-                let growing = types.entry(state.type_url.clone()).or_default();
-                let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
-                let full = kind.is_some_and(Kind::full_state) && state.variant != Variant::File;
+                let growing = types.entry(state.summary.type_url.clone()).or_default();
+                let kind = Kind::of_type_url(state.summary.type_url.as_str()).map(|(kind, _)| kind);
+                let full = kind.is_some_and(Kind::full_state) && state.summary.variant != Variant::File;
                 let node = stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty());
-                if full && !state.variant.is_delta() && state.pushes > 0 {
+                if full && !state.summary.variant.is_delta() && state.traffic.pushes > 0 {
                     growing.forget(node);
                 }
-                growing.sent |= state.pushes > 0;
-                growing.take(store, stream.stream, &state.type_url, node);
-                if let Some(version) = state.offered.filter(|version| !version.is_empty()) {
+                growing.sent |= state.traffic.pushes > 0;
+                growing.take(store, stream.stream, &state.summary.type_url, node);
+                if let Some(version) = state.versions.offered.filter(|version| !version.is_empty()) {
                     growing.version = version.to_string();
                 }
             }

@@ -12,6 +12,7 @@ use xdscope_wire::xdstp::is_glob;
 
 use super::faults::Faults;
 use super::heartbeats::Heartbeats;
+use super::order::PushedContent;
 use super::request::Request;
 use super::snapshot::{EntryForm, Snapshot, Type};
 use super::{Next, UNAVAILABLE};
@@ -153,6 +154,21 @@ impl Subscriptions {
         }
         let heartbeat = self.next_heartbeat().map(|(_, due)| due);
         due.into_iter().chain(end).chain(heartbeat).min().map_or(Next::Idle, Next::At)
+    }
+
+    /// Whether the client has sent a request of a type.
+    pub(super) fn has_type(&self, url: &TypeUrl) -> bool {
+        self.types.contains_key(url)
+    }
+
+    /// Encodes a response that the snapshot does not have; `None` for a type without a request.
+    pub(super) fn push(&mut self, url: &TypeUrl, content: &PushedContent) -> Option<Bytes> {
+        let want = self.types.get_mut(url)?;
+        self.nonces += 1;
+        let nonce = format!("{:x}", self.nonces);
+        let bytes = content.encode(url, self.form.delta, &nonce, IDENTIFIER);
+        want.nonce = Some(nonce);
+        Some(bytes)
     }
 
     /// Returns the type with the next heartbeat, and its time.

@@ -90,14 +90,14 @@ impl DiffScreen {
             Some(Comparable::Resource(what)) => self.open_named(common, data, &what),
             None => false,
         };
-        is_open || (self.is_ready() && self.is_in_scope(common)) || self.open_newest(common, data)
+        is_open || self.is_about_scope(common) || self.open_newest(common, data)
     }
 
-    /// Whether what is shown is about the stream in scope.
-    fn is_in_scope(&self, common: &Common) -> bool {
+    /// Whether something is shown that is about the stream in scope.
+    pub(crate) fn is_about_scope(&self, common: &Common) -> bool {
         let target = self.target.as_ref().map(|target| target.stream);
         let streams = [target.or(self.push.as_ref().map(|push| push.stream)), self.wanted.other];
-        common.scope.stream.is_none_or(|stream| streams.contains(&Some(stream)))
+        self.is_ready() && common.scope.stream.is_none_or(|stream| streams.contains(&Some(stream)))
     }
 
     /// Opens the newest push of the current stream that changed something. Without one, opens that

@@ -10,6 +10,7 @@ use ratatui::layout::{Position, Rect};
 use crate::common::{Common, Scope};
 use crate::data::{BodyFormat, Data};
 use crate::input::command::Command;
+use crate::input::screen_id::ScreenId;
 use crate::screens::screen::{CommandLine, Destination, Outcome, ResourcePlace, Screen, movement};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Content, Layout};
@@ -77,7 +78,7 @@ impl GraphScreen {
         });
         let track = node.and_then(|node| node.stream.zip(node.type_url.clone()));
         let newest = track.as_ref().and_then(|(stream, url)| data.state(*stream, url));
-        let newest = newest.and_then(|state| Some(Seq(state.last_push?.n)));
+        let newest = newest.and_then(|state| Some(Seq(state.traffic.last_push?.n)));
         let (stream, type_url) = track.unzip();
         let scope = Scope { stream: stream.or(self.stream), type_url };
         (scope, request.or(newest))
@@ -144,7 +145,7 @@ impl Screen for GraphScreen {
         if self.stream != Some(stream) {
             self.show_stream(stream);
         }
-        let filter = common.filter.as_ref().map(|filter| filter.text.clone());
+        let filter = common.filter_on(ScreenId::Graph).map(|filter| filter.text.clone());
         if self.filter != filter {
             self.filter = filter;
             self.lay_out();

@@ -5,6 +5,7 @@ use ratatui::layout::Position;
 use super::{GraphScreen, areas};
 use crate::common::Common;
 use crate::data::BodyFormat;
+use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::List;
@@ -102,7 +103,7 @@ pub(super) fn draw(
 ) -> Option<Position> {
     let (tree, detail) = areas(common, layout);
     if screen.tree.rows.is_empty() {
-        let text = match (&common.filter, screen.view.problems) {
+        let text = match (common.filter_on(ScreenId::Graph), screen.view.problems) {
             _ if screen.first_progress().is_some() => "",
             (Some(_), _) => "   nothing matches; Esc clears the filter",
             (None, true) => "   no branch has a problem; p shows all",

@@ -3,12 +3,12 @@
 use crate::common::Common;
 use crate::data::Data;
 use xdscope_engine::diff::compare;
-use xdscope_engine::hold::{HeldFact, compare_held, without_secrets};
+use xdscope_engine::hold::{HeldFact, compare_held, passed_meanwhile, without_secrets};
 use xdscope_present::report::Role;
 use xdscope_present::{hold, report};
 use xdscope_schema::{FieldNames, to_yaml};
 use xdscope_wire::Interference;
-
+use xdscope_wire::event::Time;
 use xdscope_wire::text::type_label;
 
 use super::{HoldDetail, HoldScreen};
@@ -33,6 +33,9 @@ impl HoldScreen {
                 loaded.diff = None;
             }
             let stream = loaded.stream;
+            let since =
+                Time(data.now().0.saturating_sub(u64::try_from(row.age.as_nanos()).unwrap_or(u64::MAX)));
+            loaded.passed = stream.and_then(|stream| passed_meanwhile(store, fact, stream, since));
             let base = stream.and_then(|stream| store.acknowledged_version(stream, &fact.type_url));
             let is_fresh = loaded.diff.as_ref().is_some_and(|diff| diff.base == base);
             if fact.is_push() && !is_fresh {
@@ -89,8 +92,8 @@ fn diverged_types(common: &Common, data: &dyn Data) -> Vec<String> {
                 // The queue shows what is only held.
                 && diverged.facts.interference != Interference::Held
             {
-                let client = common.client_name(state.node.as_deref(), state.stream);
-                let label = type_label(state.type_url.as_str());
+                let client = common.client_name(state.summary.node.as_deref(), state.summary.stream);
+                let label = type_label(state.summary.type_url.as_str());
                 diverged_types.push(format!("{client} {label} {}", report::diverged(diverged)));
             }
             if diverged_types.len() == MAX_DIVERGED {

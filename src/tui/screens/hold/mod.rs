@@ -21,7 +21,7 @@ use crate::widgets::list::{List, ListRow, SelectionList};
 use crate::widgets::table::Column;
 use xdscope_engine::hold::HeldRow;
 use xdscope_engine::hold::edit::Edited;
-use xdscope_engine::hold::{HeldDiff, HeldFact, HeldId};
+use xdscope_engine::hold::{HeldDiff, HeldFact, HeldId, PassedResponse};
 use xdscope_present::report::Role;
 use xdscope_wire::event::{StreamId, TypeUrl};
 use xdscope_wire::text::{age, plural};
@@ -42,6 +42,8 @@ pub struct EditDraft {
 struct HeldDetails {
     stream: Option<StreamId>,
     diff: Option<HeldDiff>,
+    /// The response that passed meanwhile, and that the message should have come before.
+    passed: Option<PassedResponse>,
 }
 
 /// The content of the second pane.

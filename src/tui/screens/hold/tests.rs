@@ -232,6 +232,68 @@ fn shows_the_difference_or_the_message() {
 }
 
 #[test]
+fn holding_one_type_alone_says_what_follows() {
+    let mut source = ScriptedStore::new(
+        "node edge-gw-1\nstream 1 ads\n+0s 1 > cds\n\
+         +1s 1 < cds v=41 n=a81e [reviews{eds}]\n+1s 1 > cds v=41 n=a81e\n\
+         +1s 1 > eds names=[reviews]\n+60s 1 < eds v=7 n=e1 [reviews]\n",
+    );
+    let facts = InterventionFacts {
+        interference: Interference::Held,
+        dir: Dir::Resp,
+        is_delta: false,
+        type_url: CLUSTER.into(),
+        version: "43".into(),
+        nonce: "a822".into(),
+        by: HeldId(1).by().into(),
+    };
+    let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Resp };
+    let what = FramePayload::Intercepted(Box::new(what));
+    source.handle(Frame { at: Time(64_000_000_000), stream: StreamId(1), what });
+    let shown = |age: u64| {
+        let held = vec![row(1, "43", "a822", age, None)];
+        let mut model = holding((100, 30), PLAIN, HoldStatus { held, ..status() });
+        type_keys(&mut model, &source.data(), "0");
+        drawn_text(&model)
+    };
+    let words = "EDS 7 has passed meanwhile: once h1 is sent, edge-gw-1 asks for EDS again";
+    assert!(shown(20_000).contains(words), "{}", shown(20_000));
+    assert!(shown(20_000).contains("up to 15s. :hold stream holds all types"), "{}", shown(20_000));
+    assert!(!shown(100).contains("has passed"), "{}", shown(100));
+}
+
+#[test]
+fn all_messages_of_a_client_are_held_by_its_node() {
+    let (model, effects) = typed(":hold stream<enter>");
+    assert_eq!(effects, []);
+    assert!(
+        drawn_text(&model).contains("hold messages that match `node:edge-gw-1`?"),
+        "{}",
+        drawn_text(&model)
+    );
+    let (_, effects) = typed("1:hold stream<enter>y");
+    assert_eq!(effects, [Effect::Hold(HoldCommand::Arm("node:edge-gw-1".into()))]);
+    let mut model = crate::tests::model(100, 30, PLAIN);
+    assert_eq!(type_keys(&mut model, &source().data(), ":hold stream<enter>"), []);
+    assert!(drawn_text(&model).contains("nothing can be held here"), "{}", drawn_text(&model));
+}
+
+#[test]
+fn quitting_says_which_messages_are_sent() {
+    let asked = |held: Vec<HeldRow>| {
+        let mut model = holding((100, 30), PLAIN, HoldStatus { held, ..status() });
+        model.common.info.streams = 1;
+        type_keys(&mut model, &source().data(), "^c");
+        drawn_text(&model)
+    };
+    assert!(asked(status().held).contains(" h1, h2 are sent as they came; 1 stream of clients"));
+    assert!(asked(vec![row(1, "43", "a822", 10, None)]).contains(" h1 is sent as it came; 1 stream"));
+    assert!(
+        asked(Vec::new()).contains(" 1 stream of clients pass through this: quitting ends them.  y quit")
+    );
+}
+
+#[test]
 fn click_selects_a_message() {
     let (mut model, _) = typed("");
     click(&mut model, &source().data(), "h2 ");

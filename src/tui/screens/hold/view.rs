@@ -11,7 +11,7 @@ use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{Column, column};
 use crate::widgets::text::{hanging, paragraph};
 use xdscope_engine::hold::{HeldRow, HoldStatus};
-use xdscope_present::hold::{HoldChoice, held_counts, held_title, hold_choices, hold_time};
+use xdscope_present::hold::{HoldChoice, held_alone, held_counts, held_title, hold_choices, hold_time};
 use xdscope_present::report::Role;
 use xdscope_present::text::{Keep, cut, pad, wrap};
 use xdscope_wire::event::Dir;
@@ -151,7 +151,11 @@ fn hold_lines(screen: &HoldScreen, width: usize) -> Vec<StyledLine> {
         let lines = wrap(&display_safe(&choice.consequence), room);
         hanging(span(lead, Role::Key), lines, Role::Plain)
     };
-    hold_choices(&row.fact).into_iter().flat_map(line).collect()
+    let mut lines: Vec<StyledLine> = hold_choices(&row.fact).into_iter().flat_map(line).collect();
+    if let Some(passed) = screen.loaded.get(&row.fact.id).and_then(|loaded| loaded.passed.as_ref()) {
+        lines.extend(paragraph(&held_alone(&row.fact, passed), 1, Role::Warn, width));
+    }
+    lines
 }
 
 /// Draws the queue of held messages and the selected one.

@@ -321,7 +321,7 @@ fn in_scope(common: &Common, data: &dyn Data) -> Vec<usize> {
     let node = node.filter(|node| !node.is_empty());
     let is_own =
         |other: StreamId, name: Option<&str>| other == stream || (node.is_some() && name == node.as_deref());
-    findings_about(&common.problems, findings, is_own)
+    findings_about(&common.problems.all, findings, is_own)
 }
 
 /// Whether a filter matches a finding: its fields, its words, a message of its evidence, or the

@@ -27,7 +27,7 @@ impl ListRow for NackGroup {
 /// The groups in scope that match the filter: open ones first, then newest first.
 pub(super) fn groups_in(scope: &Scope, filter: Option<&AppliedFilter>, data: &dyn Data) -> Vec<NackGroup> {
     let is_shown = |state: &&StateFact| {
-        scope.has(state.stream, &state.type_url)
+        scope.has(state.summary.stream, &state.summary.type_url)
             && filter.is_none_or(|applied| data.state_matches(applied, state))
     };
     groups_of_states(refused_states(data).iter().filter(is_shown), data.store())

@@ -2,7 +2,6 @@
 
 mod accepted;
 mod groups;
-mod side_by_side;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -260,7 +259,7 @@ impl Screen for NackScreen {
     }
 
     fn badge(&self, common: &Common) -> usize {
-        common.problems.iter().map(ProblemFact::open_refusals).sum()
+        common.problems.all.iter().map(ProblemFact::open_refusals).sum()
     }
 
     fn comparable(&self, _common: &Common, data: &dyn Data) -> Option<Comparable> {

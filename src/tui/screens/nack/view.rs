@@ -2,10 +2,11 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{NackScreen, side_by_side};
+use super::NackScreen;
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::{ListScreen, draw_list, draw_text};
+use crate::screens::shared::side_by_side;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::Layout;
 use crate::widgets::table::{Column, column};

@@ -34,11 +34,20 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>) -> Span {
     let Some(cell) = cell else { return span("- idle", Role::Muted) };
     let theme::StateMark { symbol, role, .. } = theme::state_mark(cell.state, glyphs);
     let words = report::state_text(cell.state, cell, glyphs.times);
-    match cell.state {
+    let state = match cell.state {
         TypeState::Idle => span(format!("{symbol} {words}"), role),
         TypeState::Closed => closed_state(common, cell, &words),
         TypeState::Synced => marked(format!("{symbol} {words} {}", age(common, cell)), role, Role::Muted),
         _ => span(format!("{symbol} {words} {}", age(common, cell)), role),
+    };
+    diverged(common, cell, state)
+}
+
+/// Marks a state of a type on which client and server believe different things.
+fn diverged(common: &Common, cell: &SummaryFact, state: Span) -> Span {
+    match cell.is_diverged {
+        true => span(format!("{}{}", common.theme.glyphs().diverged, state.text), Role::Warn),
+        false => state,
     }
 }
 
@@ -52,27 +61,30 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
     let age = pad(&age(common, cell), AGE_WIDTH);
     let words = report::state_text(cell.state, cell, glyphs.times);
     let missing = cell.overdue + cell.errors;
-    let text = match (cell.state, with_age) {
+    let state = match (cell.state, with_age) {
         // Green is quiet.
-        (TypeState::Synced, _) => return marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
+        (TypeState::Synced, _) => marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
         (TypeState::Closed, _) => {
             let is_quiet = matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
-            return closed_state(common, cell, if is_quiet { "" } else { &words });
+            closed_state(common, cell, if is_quiet { "" } else { &words })
         }
         (TypeState::Miss, false) if missing > 0 && missing <= cell.names => {
-            format!("{} {}/{}", mark.symbol, count(missing), count(cell.names))
+            span(format!("{} {}/{}", mark.symbol, count(missing), count(cell.names)), mark.role)
         }
-        (_, false) => format!("{} {words}", mark.symbol),
-        (_, true) => format!("{} {words} {age}", mark.symbol),
+        (_, false) => span(format!("{} {words}", mark.symbol), mark.role),
+        (_, true) => span(format!("{} {words} {age}", mark.symbol), mark.role),
     };
-    span(text, mark.role)
+    diverged(common, cell, state)
 }
 
-/// The last state of a closed stream, in brackets: `(✗ NACK)`. `words`: those of the state.
+/// The last state of a closed stream, behind the sign of a closed one: `#✗ NACK`. `words`: those of
+/// the state.
 fn closed_state(common: &Common, cell: &SummaryFact, words: &str) -> Span {
-    let last = theme::state_mark(cell.last_state.unwrap_or(cell.state), common.theme.glyphs());
+    let glyphs = common.theme.glyphs();
+    let closed = theme::state_mark(TypeState::Closed, glyphs).symbol;
+    let last = theme::state_mark(cell.last_state.unwrap_or(cell.state), glyphs);
     let words = words.trim_matches(['(', ')']);
-    span(format!("({})", format!("{} {words}", last.symbol).trim_end()), Role::Muted)
+    span(format!("{closed}{} {words}", last.symbol).trim_end(), Role::Muted)
 }
 
 fn age(common: &Common, cell: &SummaryFact) -> String {
@@ -82,7 +94,7 @@ fn age(common: &Common, cell: &SummaryFact) -> String {
 /// The stream of a node: variant and age, or how often streams have ended.
 pub(super) fn stream(common: &Common, row: &Row) -> Span {
     let glyphs = common.theme.glyphs();
-    let worst = common.worst_problem(row);
+    let worst = common.problems.worst_of(row);
     let lives = worst.and_then(|problem| Some((problem, report::problem_lives(problem, &common.clock)?)));
     if let Some((problem, lives)) = lives {
         return span(format!("{} {lives}", glyphs.again), report::problem_word(problem).1);
@@ -107,7 +119,7 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let reason = reason(common, row);
     let text = display_safe(&reason.text);
     let mark = common.theme.glyphs().cut;
-    let worst = common.worst_problem(row);
+    let worst = common.problems.worst_of(row);
     let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
     let shortened = match text.strip_suffix('?') {
         Some(sentence) if is_rule && cells > 0 => {
@@ -120,7 +132,7 @@ pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
 
 /// The defect of a node in a few words.
 pub(super) fn reason(common: &Common, row: &Row) -> Span {
-    if let Some(problem) = common.worst_problem(row) {
+    if let Some(problem) = common.problems.worst_of(row) {
         let text = report::problem_reason(problem);
         return span(text, report::problem_word(problem).1);
     }

@@ -9,6 +9,9 @@ use xdscope_engine::activity::Tally;
 use xdscope_present::report::Row;
 use xdscope_wire::event::{StreamId, Time};
 
+use super::fleet::Extremes;
+use super::table::NodeTable;
+
 /// The newest streams of a node whose answers are measured.
 const MAX_MEASURED_STREAMS: usize = 16;
 /// The number of streams up to which the answers of all are measured.
@@ -34,6 +37,8 @@ pub(super) struct OverviewCharts {
     pub traffic: Traffic,
     /// Median and 99th percentile of all answers.
     pub ack_ms: Option<(f64, f64)>,
+    /// The slowest and the busiest of many nodes.
+    pub extremes: Extremes,
     /// The source has timestamps and messages.
     pub has_activity: bool,
     /// The rows and columns for which this was loaded, and when.
@@ -47,7 +52,14 @@ impl OverviewCharts {
     /// Loads the charts of some rows, and of all streams in `cells` cells.
     ///
     /// At a point of a recording, charts are always those of the point.
-    pub(super) fn settle(&mut self, common: &Common, data: &dyn Data, rows: &[Row], cells: usize) {
+    pub(super) fn settle(
+        &mut self,
+        common: &Common,
+        data: &dyn Data,
+        rows: &[Row],
+        cells: usize,
+        table: &NodeTable,
+    ) {
         let keys: Vec<StreamId> = rows.iter().map(|row| row.key).collect();
         let is_fresh = self.key.as_ref().is_some_and(|(known, width, at)| {
             let is_young = *at <= common.now && common.now.since(*at) < REFRESH_INTERVAL;
@@ -56,13 +68,14 @@ impl OverviewCharts {
         let is_counted = !common.activity.is_counting();
         if !is_fresh || !is_counted {
             *self = load(common, data, rows, cells);
+            self.extremes = Extremes::load(common, data, table);
             self.key = if is_counted { Some((keys, cells, common.now)) } else { None };
         }
     }
 }
 
 /// Median and 99th percentile of the newest streams of a node.
-fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
+pub(super) fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
     let newest = row.streams.iter().rev().take(MAX_MEASURED_STREAMS);
     data.store().ack_ms(newest.map(|stream| stream.stream))
 }
@@ -99,6 +112,6 @@ fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> Overvie
         traffic: Traffic::new(activity.total(all), all),
         ack_ms: store.ack_ms(open),
         has_activity: true,
-        key: None,
+        ..OverviewCharts::default()
     }
 }

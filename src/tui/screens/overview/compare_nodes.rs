@@ -15,12 +15,14 @@ use super::state::OverviewScreen;
 /// The versions in force, if one of the two clients has not applied what it was sent:
 /// ` (sent; in force 41 against 42)`.
 fn in_force_note(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String {
-    let behind = |state: &StateFact| state.open_nack.is_some() || state.in_force != state.offered;
+    let behind = |state: &StateFact| {
+        state.summary.open_nack.is_some() || state.versions.in_force != state.versions.offered
+    };
     if ![mine, theirs].into_iter().flatten().any(behind) {
         return String::new();
     }
     let word = |state: Option<&StateFact>| {
-        let version = state.and_then(|state| state.in_force.as_deref());
+        let version = state.and_then(|state| state.versions.in_force.as_deref());
         version.map_or_else(|| "none".to_owned(), str::to_owned)
     };
     format!(" (sent; in force {} against {})", word(mine), word(theirs))
@@ -45,7 +47,7 @@ fn compare_type(data: &dyn Data, url: &TypeUrl, mine: StreamId, theirs: StreamId
     }
     let only_theirs = their_contents.keys().filter(|name| !my_contents.contains_key(*name)).count();
     let (mine, theirs) = (data.state(mine, url), data.state(theirs, url));
-    let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.offered.clone());
+    let version = |state: &Option<StateFact>| state.as_ref().and_then(|state| state.versions.offered.clone());
     let label = type_label(url.as_str());
     let note = in_force_note(mine.as_ref(), theirs.as_ref());
     if differ + only_mine + only_theirs > 0 {

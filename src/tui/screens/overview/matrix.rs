@@ -8,20 +8,18 @@ use ratatui::style::Modifier;
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::screens::shared::traffic;
-use crate::widgets::canvas::{Canvas, Span, StyledLine, span};
+use crate::widgets::canvas::{Canvas, Span, StyledLine, line_width, span};
 use crate::widgets::chart;
 use crate::widgets::layout;
-use crate::widgets::table::title_role;
-use crate::widgets::theme;
+use crate::widgets::table::{short_names, title_role};
 use xdscope_engine::activity::Tally;
 use xdscope_present::report::{Role, Row};
-use xdscope_present::text::cut_name;
-use xdscope_present::text::{Keep, cut, pad, pad_left};
+use xdscope_present::text::{Keep, cut, pad, pad_left, width};
 use xdscope_wire::text::{age, count, display_safe, plural, type_label};
 
-use super::cells;
 use super::plan::{ANSWER_WIDTH, ANSWERS, PUSHES, Plan, STREAM, plan, states, type_title};
 use super::state::OverviewScreen;
+use super::{cells, fleet};
 
 /// Columns to the left of the first cell.
 const LEFT: u16 = 2;
@@ -34,7 +32,9 @@ pub(super) fn draw(
     area: Rect,
 ) -> Option<Position> {
     let is_folded = screen.table.folded > 0;
-    let area = if is_folded { draw_counts(screen, canvas, area) } else { area };
+    let parts = fleet::parts(&screen.table, area);
+    fleet::draw(common, canvas, &parts, &screen.table, &screen.charts.extremes);
+    let area = parts.table;
     // Only rows on the screen decide about widths, so that a long list costs no more than a short
     // one.
     let height = usize::from(area.height.saturating_sub(1 + u16::from(is_folded)));
@@ -49,8 +49,12 @@ pub(super) fn draw(
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
     }
     let mut cursor = None;
-    for (at, (line, row)) in inner.rows().skip(1).zip(&rows).enumerate() {
-        let cells = row_cells(screen, common, &plan, row, at, canvas);
+    let names: Vec<String> =
+        rows.iter().map(|row| display_safe(&cells::name(row).text).into_owned()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names = short_names(&names, plan.node, canvas.glyphs().cut);
+    for (at, ((line, row), name)) in inner.rows().skip(1).zip(&rows).zip(names).enumerate() {
+        let cells = row_cells(screen, common, &plan, (row, name), at, canvas);
         canvas.line(line, &cells);
         draw_pushes(screen, canvas, line, &plan, at);
         if Some(row.key) == screen.selected {
@@ -95,19 +99,17 @@ fn fit(cell: Span, width: usize) -> Span {
     Span { text: pad(&cell.text, width + 1), ..cell }
 }
 
-/// The cells of a row, with blanks in place of its sparkline.
+/// The cells of a row with its short name, and blanks in place of its sparkline.
 fn row_cells(
     screen: &OverviewScreen,
     common: &Common,
     plan: &Plan,
-    row: &Row,
+    (row, name): (&Row, String),
     at: usize,
     canvas: &Canvas,
 ) -> StyledLine {
     let mark = canvas.glyphs().cut;
-    let name = cells::name(row);
-    let shortened = cut_name(&display_safe(&name.text), plan.node, mark).into_owned();
-    let mut line = vec![fit(Span { text: shortened, ..name }, plan.node)];
+    let mut line = vec![fit(Span { text: name, ..cells::name(row) }, plan.node)];
     let states = states(common, row, plan.with_age).into_iter().skip(plan.hidden.0);
     line.extend(states.zip(&plan.types).map(|(cell, width)| fit(cell, *width)));
     let charts = screen.charts.rows.get(at);
@@ -145,17 +147,6 @@ fn draw_pushes(screen: &OverviewScreen, canvas: &mut Canvas, line: Rect, plan: &
     chart::sparkline(canvas, area, &traffic::pushes(&columns));
 }
 
-/// Draws the number of nodes by state. Returns the area below.
-fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect {
-    let counts = screen.table.counts.iter().map(|(state, n)| {
-        let theme::StateMark { symbol, word, role } = theme::state_mark(*state, canvas.glyphs());
-        span(format!("  {symbol} {} {word}", count(*n as u64)), role)
-    });
-    let counts: StyledLine = counts.collect();
-    canvas.line(area, &counts);
-    layout::split(area, 1).1
-}
-
 /// Draws the titles, and the number of types and of nodes that do not fit.
 fn draw_titles(
     screen: &OverviewScreen,
@@ -188,8 +179,8 @@ fn draw_titles(
     for (at, url) in screen.table.types.iter().enumerate() {
         canvas.widths.note_fit(&type_label(url.as_str()), fitting.contains(&at));
     }
+    let reason_start = line_width(&line);
     line.push(title("REASON".to_owned(), plan.reason.saturating_sub(1)));
-    canvas.line(area, &line);
     let types = match plan.hidden {
         (0, 0) => None,
         (0, n) => Some(format!("{} {n} more", canvas.glyphs().to)),
@@ -198,8 +189,17 @@ fn draw_titles(
     };
     let rows = (below > 0).then(|| format!("{} below", plural(below as u64, "node")));
     let more = types.into_iter().chain(rows).collect::<Vec<_>>().join("  ");
+    // Counts of hidden columns and rows may take the place of the last title, and of no other.
+    let beside = width(&more) + 1;
+    if !more.is_empty() && "REASON".len() + 1 + beside > plan.reason {
+        line.pop();
+    }
+    canvas.line(area, &line);
     if !more.is_empty() {
-        canvas.right(area, &format!(" {more}"), Role::Warn);
+        let start = u16::try_from(reason_start).unwrap_or(area.width).min(area.width);
+        let room = Rect { x: area.x + start, width: area.width - start, ..area };
+        let more = cut(&more, usize::from(room.width), Keep::Head, canvas.glyphs().cut).into_owned();
+        canvas.right(room, &more, Role::Warn);
     }
 }
 

@@ -3,6 +3,7 @@
 mod cells;
 mod charts;
 mod compare_nodes;
+mod fleet;
 mod matrix;
 mod node;
 mod plan;
@@ -29,10 +30,9 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::Layout;
 use crate::widgets::text::{plain_lines, plain_row, texts};
 use xdscope_engine::problems::{Problem, ProblemFact};
-use xdscope_engine::store::TypeState;
 use xdscope_present::body_comparison::BodyComparison;
 use xdscope_present::report::{self, Row};
-use xdscope_wire::event::{Dir, StreamId, TypeUrl};
+use xdscope_wire::event::{StreamId, TypeUrl};
 use xdscope_wire::text::{count, plural, size, type_label};
 
 pub(crate) use state::OverviewScreen;
@@ -68,7 +68,7 @@ impl OverviewScreen {
 
     /// Opens the selected node, or the chosen problem in the second pane.
     fn open(&self, common: &mut Common) -> Outcome {
-        match (common.pane, self.selected_stream(), common.chosen_problem()) {
+        match (common.pane, self.selected_stream(), common.problems.chosen()) {
             (Pane::Main, Some(stream), _) => {
                 Outcome::Open(Destination::Stream { stream, type_url: self.column_type().cloned() })
             }
@@ -79,7 +79,7 @@ impl OverviewScreen {
 
     /// Looks up the rules that were broken by the cause of the chosen problem.
     fn load_rules(&mut self, common: &Common, data: &dyn Data) {
-        let indices = common.chosen_problem().into_iter().flat_map(|problem| &problem.findings);
+        let indices = common.problems.chosen().into_iter().flat_map(|problem| &problem.findings);
         let findings = indices.filter_map(|at| data.findings().get(*at));
         let rules: BTreeSet<&str> = findings.map(|finding| finding.rule.id).collect();
         self.rules = rules.into_iter().collect();
@@ -89,8 +89,8 @@ impl OverviewScreen {
     /// worst of the selected node.
     fn problem_in_detail<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
         match common.pane {
-            Pane::Second => common.chosen_problem(),
-            Pane::Main => common.worst_problem(self.row()?),
+            Pane::Second => common.problems.chosen(),
+            Pane::Main => common.problems.worst_of(self.row()?),
         }
     }
 
@@ -110,8 +110,8 @@ impl OverviewScreen {
 
     /// Moves to the list of problems, or to the next problem.
     fn next_problem(&mut self, common: &mut Common, forward: bool) {
-        let (at, count) = (common.problem_index(), common.problem_count());
-        let listed: Vec<usize> = common.problems_listed().into_iter().filter(|at| *at < count).collect();
+        let (at, count) = (common.problems.index(), common.problems.count());
+        let listed: Vec<usize> = common.problems.listed().into_iter().filter(|at| *at < count).collect();
         let to = match (common.pane, forward) {
             _ if listed.is_empty() => {
                 let none =
@@ -119,7 +119,7 @@ impl OverviewScreen {
                 return common.say(none);
             }
             // The first problem comes first.
-            (Pane::Main, _) if !common.has_chosen_problem() => listed.first(),
+            (Pane::Main, _) if !common.problems.has_choice() => listed.first(),
             (_, true) => listed.iter().find(|index| **index > at),
             (_, false) => listed.iter().rfind(|index| **index < at),
         };
@@ -132,8 +132,8 @@ impl OverviewScreen {
 
     /// Chooses a problem, and selects its node.
     fn choose(&mut self, common: &mut Common, problem: usize) {
-        common.choose_problem(problem);
-        self.select_stream(common.problems.get(problem).map(|problem| problem.stream));
+        common.problems.choose(problem);
+        self.select_stream(common.problems.all.get(problem).map(|problem| problem.stream));
     }
 
     /// Moves the selection in the pane that has the focus, or the text in the full screen.
@@ -142,8 +142,8 @@ impl OverviewScreen {
             _ if common.is_full_screen => self.scroll = self.scroll.saturating_add_signed(by),
             Pane::Main => self.step_node(by),
             Pane::Second => {
-                let listed = common.problems_listed();
-                let at = listed.partition_point(|index| *index < common.problem_index());
+                let listed = common.problems.listed();
+                let at = listed.partition_point(|index| *index < common.problems.index());
                 let to = at.saturating_add_signed(by).min(listed.len().saturating_sub(1));
                 if let Some(problem) = listed.get(to) {
                     self.choose(common, *problem);
@@ -190,7 +190,7 @@ impl OverviewScreen {
 /// Compares the first resource that a NACK refuses with its last good content.
 fn refused_content((stream, type_url, n): &RefusalKey, data: &dyn Data) -> Option<BodyComparison> {
     let state = data.state(*stream, type_url)?;
-    let nack = state.nacks.iter().find(|nack| nack.n == *n)?;
+    let nack = state.verdicts.nacks.iter().find(|nack| nack.n == *n)?;
     let report = data.contents().card(*stream, type_url, std::slice::from_ref(nack));
     report.subjects.first().map(BodyComparison::new)
 }
@@ -198,13 +198,13 @@ fn refused_content((stream, type_url, n): &RefusalKey, data: &dyn Data) -> Optio
 /// Chooses the nearest problem of the list if the chosen one is not in the list. An empty list
 /// loses the focus.
 fn keep_chosen_in_list(common: &mut Common) {
-    let (listed, at) = (common.problems_listed(), common.problem_index());
+    let (listed, at) = (common.problems.listed(), common.problems.index());
     if common.pane != Pane::Second || common.is_full_screen || listed.contains(&at) {
         return;
     }
     match listed.iter().min_by_key(|index| index.abs_diff(at)) {
-        Some(index) => common.choose_problem(*index),
-        None if common.problems.is_empty() => {}
+        Some(index) => common.problems.choose(*index),
+        None if common.problems.all.is_empty() => {}
         None => common.pane = Pane::Main,
     }
 }
@@ -241,21 +241,22 @@ impl Screen for OverviewScreen {
             sort: common.sorts.get(ScreenId::Overview),
             hidden: common.hidden_columns.titles(ScreenId::Overview),
         };
-        self.table.settle(data, filter, key, common.refresh, &common.worst);
+        self.table.settle(data, filter, key, common.refresh, &common.problems.worst);
         self.sort_by_column(common, data);
-        common.listed_problems = self.table.matching(&common.problems);
+        common.problems.listed = self.table.matching(&common.problems.all);
         keep_chosen_in_list(common);
-        let chrome = view::node_lines(self, common) - self.table.rows.len();
         let areas = self.areas(common, layout);
-        let height = usize::from(areas.nodes.height).saturating_sub(chrome);
+        let table = fleet::parts(&self.table, areas.nodes).table;
+        let height = usize::from(table.height).saturating_sub(1 + usize::from(self.table.folded > 0));
         self.settle_rows(height);
         let end = self.table.rows.len().min(self.top + height);
-        let cells = Traffic::columns(view::charts_width(&areas));
-        let newest = usize::from(areas.newest.height).saturating_sub(3);
+        let cells = Traffic::columns(areas.band.width);
+        let newest = usize::from(areas.newest.height).saturating_sub(2);
         let rows = (data.store().first_row()..common.rows(data)).rev();
         self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();
+        self.newest.reverse();
         let rows = &self.table.rows[self.top.min(end)..end];
-        self.charts.settle(common, data, rows, cells);
+        self.charts.settle(common, data, rows, cells, &self.table);
         self.load_rules(common, data);
         self.load_refused(common, data);
         if !common.is_full_screen {
@@ -319,7 +320,7 @@ impl Screen for OverviewScreen {
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
         let areas = self.areas(common, layout);
         if areas.nodes.contains(at) && !common.is_full_screen {
-            let first = areas.nodes.y + 1 + u16::from(self.table.folded > 0);
+            let first = fleet::parts(&self.table, areas.nodes).table.y + 1;
             let had_focus = std::mem::replace(&mut common.pane, Pane::Main) == Pane::Main;
             let key = self.table.rows.get(self.top + usize::from(at.y.checked_sub(first)?))?.key;
             if !selects {
@@ -330,14 +331,14 @@ impl Screen for OverviewScreen {
             (self.selected, self.column, self.was_moved) = (Some(key), column, true);
             return Some(is_same);
         }
-        if areas.problems.contains(at) && !common.is_full_screen && !common.problems.is_empty() {
-            let index = problems::problem_at(self, common, areas.problems, areas.is_framed, at.y);
+        if areas.problems.contains(at) && !common.is_full_screen && !common.problems.all.is_empty() {
+            let index = problems::problem_at(self, common, areas.problems, at.y);
             let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
             let index = index?;
             if !selects {
                 return None;
             }
-            let is_same = had_focus && index == common.problem_index();
+            let is_same = had_focus && index == common.problems.index();
             self.choose(common, index);
             return Some(is_same);
         }
@@ -367,25 +368,14 @@ impl Screen for OverviewScreen {
                 let (stream, url) = self.selected_stream().zip(self.column_type())?;
                 pushes::push_to_compare(data, stream, url)
             }
-            Pane::Second => {
-                let problem = common.chosen_problem()?;
-                match problem.state() {
-                    Some(TypeState::Nack | TypeState::Rejected) => {
-                        pushes::push_to_compare(data, problem.stream, &problem.type_url)
-                    }
-                    _ => {
-                        let fact = problem.at.and_then(|n| data.row(data.row_of(n)?))?;
-                        if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers }
-                    }
-                }
-            }
+            Pane::Second => pushes::push_of_problem(data, common.problems.chosen()?),
         };
         push.map(Comparable::Push)
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         if common.pane == Pane::Second {
-            let problem = common.chosen_problem()?;
+            let problem = common.problems.chosen()?;
             let place = report::problem_place(problem);
             return Some(format!("{place} {}", report::problem(problem, &common.clock)));
         }
@@ -395,7 +385,7 @@ impl Screen for OverviewScreen {
     fn copy_name(&self, common: &Common) -> Option<String> {
         match common.pane {
             Pane::Main => Some(self.row()?.name.clone()),
-            Pane::Second => Some(common.chosen_problem()?.node.as_deref()?.to_owned()),
+            Pane::Second => Some(common.problems.chosen()?.node.as_deref()?.to_owned()),
         }
     }
 

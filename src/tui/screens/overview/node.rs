@@ -45,7 +45,7 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
     lines.truncate(height.saturating_sub(1));
     lines.push(line);
     lines.extend(screen.table.types.iter().zip(&row.cells).map(|(url, cell)| {
-        let nack = cell.as_ref().and_then(|cell| cell.last_nack);
+        let nack = cell.as_ref().and_then(|cell| cell.open_nack);
         let nack = nack.map(|(n, _)| format!("  last NACK #{}", n.0)).unwrap_or_default();
         let label = pad(&type_label(url.as_str()), 8);
         vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref()), plain(nack)]

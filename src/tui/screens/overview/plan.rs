@@ -4,7 +4,7 @@ use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::Span;
 use xdscope_present::report::Row;
-use xdscope_present::text::width;
+use xdscope_present::text::{cut_name, width};
 use xdscope_wire::text::{display_safe, type_label};
 
 use super::cells;
@@ -79,7 +79,13 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
         common.widths.grow("nodes", column, widths.max().unwrap_or(0))
     };
     let is_narrow = room < 98;
-    let node = widest("NODE", &cells::name).clamp(8, NODE_WIDTHS[usize::from(is_narrow)]);
+    let most = NODE_WIDTHS[usize::from(is_narrow)];
+    let mark = common.theme.glyphs().cut;
+    let short_name = |row: &Row| {
+        let name = cells::name(row);
+        Span { text: cut_name(&display_safe(&name.text), most, mark).into_owned(), ..name }
+    };
+    let node = widest("NODE", &short_name).clamp(8, most);
     let reason = widest("REASON", &|row| cells::reason(common, row)).max(6);
     let stream = widest(STREAM, &|row| cells::stream(common, row)).clamp(STREAM_WIDTHS[0], STREAM_WIDTHS[1]);
     let is_hidden = |title: &str| common.hidden_columns.is_hidden(ScreenId::Overview, title);

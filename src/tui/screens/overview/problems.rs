@@ -4,6 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
+use crate::screens::shared::side_by_side;
 use crate::widgets::canvas::{self, Canvas, Span, StyledLine, plain, span};
 use crate::widgets::list::{line_at, scroll};
 use crate::widgets::table::{self, Column, column};
@@ -30,6 +31,8 @@ const MAX_TEXT_LINES: usize = 4;
 const MAX_WHOLE_LINES: usize = 40;
 /// Columns below which names are short.
 const NARROW_WIDTH: u16 = 82;
+/// Lines of the refused content beside the accepted one in the detail.
+const MAX_BODY_LINES: usize = 20;
 /// Messages of the evidence in the detail.
 const MAX_SHOWN_MESSAGES: usize = 8;
 
@@ -52,8 +55,8 @@ impl ProblemLine {
 
 /// The lines of the list: problems with their errors.
 pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine> {
-    let listed = common.problems_listed().into_iter();
-    listed.filter_map(|i| Some((i, common.problems.get(i)?))).flat_map(|(i, problem)| {
+    let listed = common.problems.listed().into_iter();
+    listed.filter_map(|i| Some((i, common.problems.all.get(i)?))).flat_map(|(i, problem)| {
         let reason = problem.reason().map(|_| ProblemLine::Reason(i));
         [ProblemLine::Problem(i)].into_iter().chain(reason)
     })
@@ -136,7 +139,7 @@ fn state(common: &Common, problem: &ProblemFact) -> Span {
 
 /// The cells of a line, in the order of the columns.
 fn cells(common: &Common, line: ProblemLine) -> StyledLine {
-    let Some(problem) = common.problems.get(line.index()) else { return StyledLine::new() };
+    let Some(problem) = common.problems.all.get(line.index()) else { return StyledLine::new() };
     if let ProblemLine::Reason(_) = line {
         let reason = problem.reason().unwrap_or_default();
         let reason = cut(&reason, MAX_REASON_WIDTH, Keep::Ends, common.theme.glyphs().cut);
@@ -169,14 +172,8 @@ fn shown_rows(screen: &OverviewScreen, common: &Common, list: Rect) -> (Listing,
 }
 
 /// The problem at a row of the terminal.
-pub(super) fn problem_at(
-    screen: &OverviewScreen,
-    common: &Common,
-    area: Rect,
-    is_framed: bool,
-    y: u16,
-) -> Option<usize> {
-    let list = canvas::pane_area(area, is_framed);
+pub(super) fn problem_at(screen: &OverviewScreen, common: &Common, area: Rect, y: u16) -> Option<usize> {
+    let list = canvas::pane_area(area);
     let (listing, _) = shown_rows(screen, common, list);
     let line = line_at(list, Position { x: list.x, y })?;
     listing.rows.get(line).map(|(index, _)| *index)
@@ -185,14 +182,14 @@ pub(super) fn problem_at(
 /// The problem with the mark: the chosen one or, without the focus, that of the selected node.
 fn chosen_problem(screen: &OverviewScreen, common: &Common) -> Option<usize> {
     match common.pane {
-        Pane::Second => Some(common.problem_index()),
-        Pane::Main => screen.row().and_then(|row| common.worst.of_row(row)),
+        Pane::Second => Some(common.problems.index()),
+        Pane::Main => screen.row().and_then(|row| common.problems.worst.of_row(row)),
     }
 }
 
 /// The words of an empty list, with the key that leads to problems out of its scope.
 fn no_problem(common: &Common) -> String {
-    let all = common.problems.len();
+    let all = common.problems.all.len();
     let key = if common.filter_on(ScreenId::Overview).is_some() {
         "Esc clears the filter"
     } else {
@@ -210,27 +207,26 @@ pub(super) fn draw(
     common: &Common,
     canvas: &mut Canvas,
     area: Rect,
-    is_framed: bool,
 ) -> Option<Position> {
-    let listed = common.problems_listed().len();
+    let listed = common.problems.listed().len();
     if listed == 0 {
-        let list = canvas.pane(area, "problems and waits", "", false, is_framed);
+        let list = canvas.pane(area, "problems and waits", "", false);
         canvas.text(list, &no_problem(common), Role::Muted);
         return None;
     }
-    let heading = match listed < common.problems.len() {
-        true => format!("problems and waits, {listed} of {} in scope", common.problems.len()),
+    let heading = match listed < common.problems.all.len() {
+        true => format!("problems and waits, {listed} of {} in scope", common.problems.all.len()),
         false => "problems and waits, worst first".to_owned(),
     };
     let has_focus = common.pane == Pane::Second;
     let chosen = chosen_problem(screen, common);
-    let list = canvas::pane_area(area, is_framed);
+    let list = canvas::pane_area(area);
     let (Listing { columns, widths, rows }, below) = shown_rows(screen, common, list);
     let remark = match below {
         0 => "Tab j next problem, Enter open".to_owned(),
         n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
-    canvas.pane(area, &heading, &remark, has_focus, is_framed);
+    canvas.pane(area, &heading, &remark, has_focus);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
     canvas.line(inner, &table::titles(&columns, &widths, has_focus));
     let mut cursor = None;
@@ -247,8 +243,8 @@ pub(super) fn draw(
 
 /// The title above the words of the chosen problem.
 pub(super) fn detail_title(common: &Common) -> String {
-    let Some(problem) = common.chosen_problem() else { return "no problem".to_owned() };
-    let (at, count) = (common.problem_index() + 1, common.problem_count());
+    let Some(problem) = common.problems.chosen() else { return "no problem".to_owned() };
+    let (at, count) = (common.problems.index() + 1, common.problems.count());
     let number = match problem.is_wrong() {
         true => format!("problem {at} of {count}"),
         false => "in time".to_owned(),
@@ -300,6 +296,11 @@ pub(super) fn detail_lines(
     add("more", &report::next_step(problem, &common.info.rerun));
     if let Some(quote) = problem.quote() {
         lines.extend(long_text(&format!("\"{}\"", without_long_dumps(quote)), Role::Bad, width));
+    }
+    if let Some(compared) = refused {
+        lines.push(vec![]);
+        let bodies = side_by_side::bodies(common.theme, compared, false, width);
+        lines.extend(bodies.into_iter().take(MAX_BODY_LINES));
     }
     lines
 }

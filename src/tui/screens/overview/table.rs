@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{RefreshPolicy, WorstProblems};
+use crate::common::RefreshPolicy;
 use crate::data::{AppliedFilter, Data, ViewTime};
 use crate::lists::Sort;
+use crate::problem_list::WorstProblems;
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
 use xdscope_present::report::{Row, Rows, count_nodes, severity};
@@ -35,6 +36,8 @@ pub struct NodeTable {
     pub rows: Vec<Row>,
     /// Healthy nodes that are folded.
     pub folded: usize,
+    /// The rows of the folded nodes.
+    pub folded_rows: Vec<Row>,
     /// Nodes before filter and folding.
     pub nodes: usize,
     /// Nodes that match the filter, folded ones included.
@@ -191,12 +194,12 @@ impl NodeTable {
             keep_marked(&mut row.cells, &is_kept);
         }
         let counts = count_states(&rows);
-        let mut folded = 0;
+        let mut folded_rows = Vec::new();
         // A filter unfolds what matches.
         if is_many && !key.is_unfolded && filter.is_none() {
-            let before = rows.len();
-            rows.retain(|row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some());
-            folded = before - rows.len();
+            let is_shown =
+                |row: &Row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some();
+            (rows, folded_rows) = rows.into_iter().partition(is_shown);
         }
         sort_rows(&mut rows, &key.sort, worst);
         let key = Some(key);
@@ -204,7 +207,8 @@ impl NodeTable {
             types,
             all_types,
             rows,
-            folded,
+            folded: folded_rows.len(),
+            folded_rows,
             nodes,
             matching_nodes,
             counts,

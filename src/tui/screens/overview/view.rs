@@ -5,7 +5,8 @@ use ratatui::layout::{Position, Rect};
 use crate::common::{Common, Pane};
 use crate::data::Mode;
 use crate::input::screen_id::ScreenId;
-use crate::screens::shared::{message_rows, traffic};
+use crate::screens::shared::message_rows::MessagesApart;
+use crate::screens::shared::traffic;
 use crate::widgets::canvas::{Canvas, StyledLine, pane_area, plain};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::text::field;
@@ -15,29 +16,32 @@ use xdscope_present::text::wrap;
 use xdscope_wire::text::plural;
 
 use super::state::OverviewScreen;
-use super::{matrix, node, problems};
+use super::{fleet, matrix, node, problems};
 
 /// The number of lines of the nodes, with their title.
-pub(super) fn node_lines(screen: &OverviewScreen, common: &Common) -> usize {
+fn node_lines(screen: &OverviewScreen, common: &Common) -> usize {
     let table = &screen.table;
     let none = usize::from(table.rows.is_empty() && common.filter_on(ScreenId::Overview).is_some());
-    1 + none + table.rows.len() + 2 * usize::from(table.folded > 0)
+    fleet::chrome_lines(table, common.size.0) + none + table.rows.len()
 }
 
 /// The lines that the parts of the screen have content for, with their titles.
 pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &Layout) -> WantedLines {
-    let titles = if common.problems.is_empty() { 1 } else { 2 };
-    let has_detail = common.pane == Pane::Second && !common.problems.is_empty();
-    let is_framed = is_framed(layout);
-    let width = usize::from(layout.body.width);
-    let width = if is_framed { width * 2 / 5 } else { width };
-    let problems_width = if is_framed { framed_problems(layout) - 2 } else { layout.body.width };
+    let titles = if common.problems.all.is_empty() { 1 } else { 2 };
+    let has_detail = common.pane == Pane::Second && !common.problems.all.is_empty();
+    let has_columns = has_columns(layout);
+    let (problems, evidence) = match has_columns {
+        true => layout::beside(layout.body, problems_width(layout)),
+        false => (layout.body, layout.body),
+    };
+    let width = usize::from(evidence.width);
     WantedLines {
         nodes: node_lines(screen, common),
         problems: titles + problems::problem_lines(common).count().max(1),
-        whole_problems: titles + problems::whole_lines(common, problems_width),
-        detail: (has_detail || is_framed).then(|| 1 + detail_lines(screen, common, width).len()),
-        has_charts: common.activity.has_rows(),
+        whole_problems: titles + problems::whole_lines(common, problems.width),
+        detail: (has_detail || has_columns).then(|| 1 + detail_lines(screen, common, width).len()),
+        // The replay bar shows the time of a recording.
+        has_band: common.activity.has_rows() && common.info.bar.is_none(),
     }
 }
 
@@ -74,7 +78,7 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     let table = &screen.table;
-    if table.nodes == 0 && common.problems.is_empty() {
+    if table.nodes == 0 && common.problems.all.is_empty() {
         empty(common, canvas, layout.body);
         return None;
     }
@@ -84,23 +88,26 @@ pub(super) fn draw(
     }
     let areas = screen.areas(common, layout);
     let mut cursor = matrix::draw(screen, common, canvas, areas.nodes);
-    if let Some(at) = problems::draw(screen, common, canvas, areas.problems, areas.is_framed) {
+    if let Some(at) = problems::draw(screen, common, canvas, areas.problems) {
         cursor = Some(at);
     }
-    detail(screen, common, canvas, areas.selected, areas.is_framed);
+    detail(screen, common, canvas, areas.selected, has_columns(layout));
+    if has_columns(layout) {
+        canvas.bar(Rect { x: areas.problems.right(), width: 1, ..areas.problems });
+    }
     newest(screen, common, canvas, areas.newest);
-    traffic::draw(canvas, areas.charts, &screen.charts.traffic, screen.charts.ack_ms);
+    traffic::draw(canvas, areas.band, &screen.charts.traffic, screen.charts.ack_ms);
     cursor
 }
 
 /// Draws the chosen problem if its list has the focus, else the selected node.
-fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect, is_framed: bool) {
+fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect, is_beside: bool) {
     let is_problem = common.pane == Pane::Second;
     if area.height < 2 || (screen.row().is_none() && !is_problem) {
         return;
     }
-    let inner = pane_area(area, is_framed);
-    let lines = match is_problem || common.is_full_screen || is_framed {
+    let inner = pane_area(area);
+    let lines = match is_problem || common.is_full_screen || is_beside {
         true => detail_lines(screen, common, usize::from(inner.width)),
         false => node::lines(screen, common, usize::from(inner.height)),
     };
@@ -116,7 +123,7 @@ fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     };
     let fits = text::width(&name) + text::width(&remark) + 10 <= usize::from(area.width);
     let remark = if hidden > 0 && !fits { "\\ full screen".to_owned() } else { remark };
-    canvas.pane(area, &name, &remark, common.is_full_screen, is_framed);
+    canvas.pane(area, &name, &remark, common.is_full_screen);
     canvas.lines(inner, &lines, screen.scroll);
 }
 
@@ -125,8 +132,12 @@ fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     if area.height < 3 {
         return;
     }
-    let inner = canvas.pane(area, "newest messages", "3 timeline", false, true);
-    message_rows::draw_apart(common, canvas, inner, &screen.newest, false, None);
+    let inner = canvas.pane(area, "newest messages", "3 timeline", false);
+    // The evidence may have taken lines since the messages were loaded.
+    let left_out = screen.newest.len().saturating_sub(usize::from(inner.height).saturating_sub(1));
+    let lines = screen.newest.get(left_out..).unwrap_or_default();
+    let list = MessagesApart { lines, of_one: false, marked: None, bright: None };
+    list.draw(common, canvas, inner);
 }
 
 /// Says how to get a first stream.
@@ -158,10 +169,8 @@ pub(crate) struct OverviewAreas {
     pub selected: Rect,
     /// The newest messages, on a high terminal.
     pub newest: Rect,
-    /// The last minutes.
-    pub charts: Rect,
-    /// Problems and evidence stand side by side in frames.
-    pub is_framed: bool,
+    /// The last minutes, in one band.
+    pub band: Rect,
 }
 
 /// The lines that parts of the screen have content for, with their titles.
@@ -174,66 +183,49 @@ pub(crate) struct WantedLines {
     /// All words of the chosen problem or about the selected node, if they stand beside the list or
     /// the list has the focus.
     pub detail: Option<usize>,
-    pub has_charts: bool,
+    pub has_band: bool,
 }
 
 /// Lines about the selected node, with their rule.
 const SELECTED_NODE_LINES: u16 = 4;
 /// Columns from which on problems and evidence stand side by side.
-const FRAMED_WIDTH: u16 = 140;
-/// The fewest lines of the newest messages, with their frame.
+const WIDTH_OF_TWO: u16 = 140;
+/// The fewest lines of the newest messages, with their title.
 const MIN_NEWEST_LINES: u16 = 6;
 
-/// The lines of the charts in a body of this height.
-fn chart_lines(height: u16) -> u16 {
-    match height {
-        0..22 => 0,
-        22..25 => 2,
-        25..34 => 5,
-        34..46 => 8,
-        _ => 11,
-    }
-}
-
 /// Whether problems and evidence stand side by side.
-pub(super) fn is_framed(layout: &Layout) -> bool {
-    layout.body.width >= FRAMED_WIDTH && !layout.low
+fn has_columns(layout: &Layout) -> bool {
+    layout.body.width >= WIDTH_OF_TWO && !layout.low
 }
 
-/// Columns of the problems that stand beside their evidence, with their frame.
-fn framed_problems(layout: &Layout) -> u16 {
+/// Columns of the problems that stand beside their evidence.
+fn problems_width(layout: &Layout) -> u16 {
     let width = layout.body.width;
     if layout.wide { width * 3 / 5 } else { width * 11 / 20 }
-}
-
-/// Columns of the charts.
-pub(super) fn charts_width(areas: &OverviewAreas) -> u16 {
-    traffic::charts_width(areas.charts)
 }
 
 /// Divides the body.
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let body = layout.body;
     let gap = u16::from(!layout.low);
-    let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
-    let (body, charts) = layout::split(body, body.height - charts);
-    let nothing = Rect { height: 0, ..charts };
-    if is_framed(layout) {
+    let band = if wanted.has_band { traffic::band_lines(body.height) } else { 0 };
+    let (body, band) = layout::split(body, body.height - band);
+    let nothing = Rect { height: 0, ..band };
+    if has_columns(layout) {
         // The message pane of the previous screen may still take almost all lines.
         let half = body.height / 2;
-        let least = layout::height(wanted.problems).saturating_add(1).clamp(half.min(6), half);
+        let least = layout::height(wanted.problems).clamp(half.min(6), half);
         let room = body.height.saturating_sub(least + gap);
         let (nodes, rest) = layout::split(body, layout::height(wanted.nodes).min(room));
         let (_, rest) = layout::split(rest, gap);
-        // The frame of a list adds a line: its title is in the frame.
-        let lower = layout::height(wanted.whole_problems.max(wanted.detail.unwrap_or(0))).saturating_add(1);
-        let newest = rest.height.saturating_sub(lower);
+        let lower = layout::height(wanted.whole_problems.max(wanted.detail.unwrap_or(0)));
+        let newest = rest.height.saturating_sub(lower.saturating_add(gap));
         let newest = if newest >= MIN_NEWEST_LINES { newest } else { 0 };
         let (lower, newest) = layout::split(rest, rest.height - newest);
-        let left = framed_problems(layout);
-        let problems = Rect { width: left, ..lower };
-        let selected = Rect { x: lower.x + left, width: lower.width - left, ..lower };
-        return OverviewAreas { nodes, problems, selected, newest, charts, is_framed: true };
+        let (lower, _) =
+            layout::split(lower, lower.height.saturating_sub(if newest.is_empty() { 0 } else { gap }));
+        let (problems, selected) = layout::beside(lower, problems_width(layout));
+        return OverviewAreas { nodes, problems, selected, newest, band };
     }
     let selected = match wanted.detail {
         Some(lines) => layout::height(lines).min((body.height / 3).max(SELECTED_NODE_LINES)) + gap,
@@ -247,5 +239,5 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let problems = layout::height(wanted.whole_problems).min(rest.height.saturating_sub(selected));
     let (problems, rest) = layout::split(rest, problems);
     let (_, selected) = layout::split(rest, gap);
-    OverviewAreas { nodes, problems, selected, newest: nothing, charts, is_framed: false }
+    OverviewAreas { nodes, problems, selected, newest: nothing, band }
 }

@@ -254,8 +254,23 @@ impl ResourceDetail {
         self.format.unwrap_or(BodyFormat::Yaml)
     }
 
+    /// Documents a field by its full name, else the one of the selected line.
+    pub fn document(&mut self, contents: Contents<'_>, asked: Option<&str>) {
+        let path = asked.map(str::to_owned).or_else(|| Some(self.lines.get(self.line)?.path.clone()));
+        if path == self.explained_path {
+            return;
+        }
+        let docs = match (asked, &path, &self.body) {
+            (Some(name), ..) => contents.explain_field(name),
+            (None, Some(path), Some(body)) => contents.explain(body, path),
+            _ => None,
+        };
+        self.docs = docs.unwrap_or_default().lines().map(str::to_owned).collect();
+        self.explained_path = path;
+    }
+
     /// Renders the content if it has changed, and keeps the line in view.
-    pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize, docs: bool) {
+    pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize) {
         let content = self.content();
         let wanted = Some(LinesKey { content, format: self.format(), folds: self.folds.clone() });
         if self.lines_key != wanted {
@@ -268,13 +283,6 @@ impl ResourceDetail {
         self.top = scroll(self.top, self.line, height, self.lines.len());
         while self.wraps && self.top < self.line && self.rows_to_line(width) > height {
             self.top += 1;
-        }
-        let path = if docs { self.lines.get(self.line).map(|line| line.path.clone()) } else { None };
-        if path != self.explained_path {
-            let docs =
-                path.as_ref().zip(self.body.as_ref()).and_then(|(path, body)| contents.explain(body, path));
-            self.docs = docs.unwrap_or_default().lines().map(str::to_owned).collect();
-            self.explained_path = path;
         }
     }
 
@@ -409,7 +417,9 @@ fn faults(
     name: &str,
 ) -> Vec<(Extracted, String)> {
     let Some(state) = data.state(stream, url) else { return Vec::new() };
-    let Some(refused) = state.nacks.chunk_by(|a, b| a.version == b.version).last() else { return Vec::new() };
+    let Some(refused) = state.verdicts.nacks.chunk_by(|a, b| a.version == b.version).last() else {
+        return Vec::new();
+    };
     let card = contents.card(stream, url, refused);
     let subject = card.subjects.into_iter().find(|subject| subject.name.value == name);
     subject.map(|subject| subject.faults).unwrap_or_default()

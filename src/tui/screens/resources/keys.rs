@@ -17,6 +17,7 @@ pub(super) fn update(
     common: &mut Common,
     contents: Contents<'_>,
 ) -> Outcome {
+    screen.asked_field = None;
     if let Some(by) = movement(command, common.page()) {
         step(screen, by, common.is_full_screen);
         return Outcome::Done;

@@ -58,7 +58,10 @@ impl Screen for ResourcesScreen {
         let (_, body) = layout::split(areas.body, 1);
         let about = view::name_lines(&self.detail, common.theme.glyphs(), body);
         let room = usize::from(body.height).saturating_sub(about.len());
-        self.detail.settle(contents, room, usize::from(areas.body.width), areas.docs.height > 0);
+        self.detail.settle(contents, room, usize::from(areas.body.width));
+        if areas.docs.height > 0 {
+            self.detail.document(contents, self.asked_field.as_deref());
+        }
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {

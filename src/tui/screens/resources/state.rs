@@ -30,6 +30,8 @@ pub struct ResourcesScreen {
     pub focus: Focus,
     /// Resources from which references were followed, with the line.
     pub(super) trail: Vec<(TreePath, usize)>,
+    /// The full name of the field that the user asked about, until the next key.
+    pub(super) asked_field: Option<String>,
     /// The user showed or hid the documentation. Otherwise it is shown if there is room.
     pub(super) shows_docs: Option<bool>,
     /// The widths that the columns of the tree ask for.
@@ -40,6 +42,12 @@ impl ResourcesScreen {
     /// Selects a resource, or a type.
     pub fn go_to(&mut self, type_url: &TypeUrl, name: Option<Arc<str>>) {
         self.tree.reveal(TreePath { type_url: type_url.clone(), name });
+    }
+
+    /// Shows the documentation of a field: `envoy.config.cluster.v3.Cluster.connect_timeout`.
+    pub fn document(&mut self, field: String) {
+        self.asked_field = Some(field);
+        self.shows_docs = Some(true);
     }
 }
 

@@ -13,7 +13,7 @@ use xdscope_engine::store::{LineFact, MessageKind};
 use xdscope_present::report::{self, Role};
 use xdscope_present::table::{LogRow, Style};
 use xdscope_present::text::Keep;
-use xdscope_wire::event::Seq;
+use xdscope_wire::event::{Seq, TypeUrl};
 use xdscope_wire::text::shown_name;
 
 /// The fewest columns of notes.
@@ -48,6 +48,11 @@ pub(crate) fn columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] 
     columns
 }
 
+/// Whether there is no column of notes.
+pub(crate) fn lacks_notes(columns: &[Column]) -> bool {
+    columns.iter().all(|column| column.title != "NOTE" || column.max == 0)
+}
+
 /// The columns of messages that do not follow each other: without the time since the one before.
 fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
     let mut columns = columns(common, of_one, room);
@@ -57,27 +62,37 @@ fn apart_columns(common: &Common, of_one: bool, room: u16) -> [Column; 13] {
     columns
 }
 
-/// Draws messages that do not follow each other. The number of the `marked` one stands out.
-pub(crate) fn draw_apart(
-    common: &Common,
-    canvas: &mut Canvas,
-    area: Rect,
-    messages: &[LineFact],
-    of_one: bool,
-    marked: Option<Seq>,
-) {
-    let row = |message: &LineFact| {
-        let mut row = cells(common, message, None, of_one);
+/// Messages that do not follow each other.
+pub(crate) struct MessagesApart<'a> {
+    /// In the order of the timeline.
+    pub lines: &'a [LineFact],
+    /// All are of one stream.
+    pub of_one: bool,
+    /// The message whose number stands out.
+    pub marked: Option<Seq>,
+    /// The type whose messages stand out; `None`: all.
+    pub bright: Option<&'a TypeUrl>,
+}
+
+impl MessagesApart<'_> {
+    fn row(&self, common: &Common, message: &LineFact) -> StyledLine {
+        let mut row = cells(common, message, None, self.of_one);
+        if self.bright.is_some_and(|url| *url != message.type_url) {
+            row.iter_mut().for_each(|cell| cell.role = Role::Muted);
+        }
         if let Some(number) = row.first_mut()
-            && marked.is_some()
-            && message.n == marked
+            && self.marked.is_some()
+            && message.n == self.marked
         {
             number.role = Role::Key;
         }
         row
-    };
-    let rows: Vec<StyledLine> = messages.iter().map(row).collect();
-    table::draw(canvas, area, &apart_columns(common, of_one, area.width), &rows, None, false);
+    }
+
+    pub(crate) fn draw(&self, common: &Common, canvas: &mut Canvas, area: Rect) {
+        let rows: Vec<StyledLine> = self.lines.iter().map(|message| self.row(common, message)).collect();
+        table::draw(canvas, area, &apart_columns(common, self.of_one, area.width), &rows, None, false);
+    }
 }
 
 /// A message as a row of the log.

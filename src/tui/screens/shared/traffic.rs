@@ -1,26 +1,24 @@
-//! The last minutes of a source as charts, on one time axis.
+//! The last minutes of a source as charts, in one band on one time axis.
 
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 
 use crate::screens::shared::millis;
-use crate::widgets::canvas::{Canvas, plain, span};
-use crate::widgets::chart::{self, HistogramClass, SparkValue};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::chart::{self, SparkValue};
 use crate::widgets::layout;
-use xdscope_engine::activity::{Axis, LATENCY_CLASS_COUNT, LATENCY_CLASSES, Tally};
+use xdscope_engine::activity::{Axis, Tally};
 use xdscope_present::report::Role;
 use xdscope_present::text;
-use xdscope_wire::text::{age, count, latency, size};
+use xdscope_wire::text::{age, count, latency};
 
 /// Columns of the labels to the left of the charts.
 const LABEL_WIDTH: u16 = 10;
 /// Columns of the scale to the right of the charts.
-const SCALE_WIDTH: u16 = 22;
+const SCALE_WIDTH: u16 = 30;
 /// The fewest columns of a chart.
 const MIN_CHART_WIDTH: u16 = 20;
-/// The smallest width at which the histogram stands beside the charts.
-const MIN_WIDTH_WITH_HISTOGRAM: u16 = 150;
 
 /// The tallies of a time axis.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +36,6 @@ pub(crate) struct Traffic {
 enum Measure {
     Pushes,
     Nacks,
-    Bytes,
     Slowest,
 }
 
@@ -47,26 +44,15 @@ impl Measure {
         match self {
             Measure::Pushes => "pushes",
             Measure::Nacks => "NACKs",
-            Measure::Bytes => "bytes/s",
             Measure::Slowest => "slowest",
         }
     }
 
-    /// Returns the figure of a cell of this length.
-    fn value(self, tally: &Tally, cell: Duration) -> u64 {
+    fn value(self, tally: &Tally) -> u64 {
         match self {
             Measure::Pushes => tally.pushes.into(),
             Measure::Nacks => tally.nacks.into(),
-            Measure::Bytes => tally.bytes / cell.as_secs().max(1),
             Measure::Slowest => tally.slowest.into(),
-        }
-    }
-
-    fn role(self) -> Role {
-        match self {
-            Measure::Nacks => Role::Bad,
-            Measure::Slowest => Role::Pending,
-            Measure::Pushes | Measure::Bytes => Role::Name,
         }
     }
 }
@@ -82,9 +68,8 @@ impl Traffic {
     }
 
     fn values(&self, measure: Measure) -> Vec<SparkValue> {
-        let value = |tally: &Tally| measure.value(tally, self.cell);
-        let values = self.cells.iter().map(|cell| cell.as_ref().map(value));
-        values.map(|value| SparkValue { value, role: measure.role() }).collect()
+        let values = self.cells.iter().map(|cell| cell.as_ref().map(|tally| measure.value(tally)));
+        values.map(|value| SparkValue { value, role: Role::Muted }).collect()
     }
 
     /// The columns that the bars fill of `columns`: each cell has the same width.
@@ -101,16 +86,21 @@ impl Traffic {
         sum
     }
 
-    /// The scale of a measure: the most in a cell, or all.
-    fn scale(&self, measure: Measure) -> String {
+    /// The scale of a measure: the most in a cell, or all. `ack_ms` are median and 99th percentile
+    /// of the answers.
+    fn scale(&self, measure: Measure, ack_ms: Option<(f64, f64)>) -> String {
         let most = self.values(measure).iter().filter_map(|cell| cell.value).max().unwrap_or(0);
         match measure {
-            Measure::Pushes | Measure::Bytes if most == 0 => format!("none in {}", age(self.span)),
+            Measure::Pushes if most == 0 => format!("none in {}", age(self.span)),
             Measure::Slowest if !has_answers(&self.sum()) => "no answer".to_owned(),
             Measure::Pushes => format!("max {} in {}", count(most), age(self.cell)),
             Measure::Nacks => format!("{} in {}", count(self.sum().nacks.into()), age(self.span)),
-            Measure::Bytes => format!("max {}/s", size(most)),
-            Measure::Slowest => format!("max {}", latency(Duration::from_micros(most))),
+            Measure::Slowest => {
+                let percentiles =
+                    ack_ms.map(|(p50, p99)| format!("  p50 {} p99 {}", millis(p50), millis(p99)));
+                let most = latency(Duration::from_micros(most));
+                format!("max {most}{}", percentiles.unwrap_or_default())
+            }
         }
     }
 }
@@ -120,29 +110,22 @@ fn has_answers(sum: &Tally) -> bool {
     sum.latencies.iter().any(|answers| *answers > 0)
 }
 
-/// Columns of the charts in an area, without the histogram beside them.
-pub(crate) fn charts_width(area: Rect) -> u16 {
-    split(area).0.width
-}
-
-/// The areas of the charts and of the histogram beside them.
-fn split(area: Rect) -> (Rect, Rect) {
-    match area.width >= MIN_WIDTH_WITH_HISTOGRAM && area.height >= 4 {
-        true => {
-            let wanted = chart::histogram_width(LATENCY_CLASS_COUNT) + 2;
-            layout::beside(area, area.width.saturating_sub(wanted + 2))
-        }
-        false => (area, Rect { width: 0, ..area }),
-    }
-}
-
 fn chart_width(width: u16) -> u16 {
     width.saturating_sub(LABEL_WIDTH + SCALE_WIDTH).max(MIN_CHART_WIDTH)
 }
 
+/// The lines of the band in a body of this height.
+pub(crate) fn band_lines(height: u16) -> u16 {
+    match height {
+        0..22 => 0,
+        22..34 => 2,
+        _ => 4,
+    }
+}
+
 /// Returns the sparkline of the pushes of a row or a type, red where the client refused one.
 pub(crate) fn pushes(cells: &[Option<Tally>]) -> Vec<SparkValue> {
-    let role = |tally: &Tally| if tally.nacks > 0 { Role::Bad } else { Role::Name };
+    let role = |tally: &Tally| if tally.nacks > 0 { Role::Bad } else { Role::Muted };
     let value = |cell: &Option<Tally>| SparkValue {
         value: cell.as_ref().map(|tally| tally.pushes.into()),
         role: cell.as_ref().map_or(Role::Muted, role),
@@ -150,63 +133,25 @@ pub(crate) fn pushes(cells: &[Option<Tally>]) -> Vec<SparkValue> {
     cells.iter().map(value).collect()
 }
 
-/// The heights of the charts in some lines.
-struct Heights {
-    pushes: u16,
-    bytes: u16,
-    slowest: u16,
-    /// The histogram as one line.
-    classes: u16,
-    axis: u16,
-}
-
-/// Divides the lines of an area among the charts.
-fn heights(area: Rect) -> Heights {
-    let one_line = u16::from(split(area).1.is_empty());
-    match area.height {
-        0..=2 => Heights { pushes: 1, bytes: 0, slowest: 0, classes: 0, axis: 0 },
-        3 => Heights { pushes: 1, bytes: 0, slowest: 0, classes: 0, axis: 1 },
-        4..=6 => Heights { pushes: 1, bytes: 1, slowest: 0, classes: one_line, axis: 1 },
-        7..=9 => Heights { pushes: 3, bytes: 1, slowest: 2, classes: one_line, axis: 1 },
-        _ => Heights { pushes: 4, bytes: 2, slowest: 3, classes: one_line, axis: 1 },
-    }
-}
-
-/// Draws the charts of all streams: pushes, NACKs and, with more lines, bytes, the slowest answers
-/// and a histogram of answers. `ack_ms` are median and 99th percentile of the answers.
+/// Draws the band: pushes, NACKs and, with four lines, the slowest answers and the axis. `ack_ms`
+/// are median and 99th percentile of the answers.
 pub(crate) fn draw(canvas: &mut Canvas, area: Rect, traffic: &Traffic, ack_ms: Option<(f64, f64)>) {
     if area.height < 2 || traffic.cells.is_empty() {
         return;
     }
-    let heights = heights(area);
-    let sum = traffic.sum();
-    let (charts, beside) = split(area);
-    let mut rest = charts;
-    for (measure, height) in [
-        (Measure::Pushes, heights.pushes),
-        (Measure::Nacks, 1),
-        (Measure::Bytes, heights.bytes),
-        (Measure::Slowest, heights.slowest),
-    ] {
-        let (row, below) = layout::split(rest, height);
+    let mut rest = area;
+    let measures = [Measure::Pushes, Measure::Nacks, Measure::Slowest];
+    for measure in measures.into_iter().take(if area.height < 4 { 2 } else { 3 }) {
+        let (row, below) = layout::split(rest, 1);
+        line(canvas, row, traffic, measure, ack_ms);
         rest = below;
-        line(canvas, row, traffic, measure);
     }
-    let (row, below) = layout::split(rest, heights.classes);
-    classes_line(canvas, row, &sum, ack_ms);
-    axis(canvas, layout::split(below, heights.axis).0, traffic);
-    if !beside.is_empty() {
-        histogram(canvas, beside, &sum, ack_ms);
-    }
+    axis(canvas, rest, traffic);
 }
 
 /// Draws a label, a chart and its scale.
-fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
-    if area.is_empty() {
-        return;
-    }
-    let last = Rect { y: area.bottom() - 1, height: 1, ..area };
-    canvas.text(last, &format!(" {}", measure.label()), Role::Muted);
+fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure, ack_ms: Option<(f64, f64)>) {
+    canvas.text(area, &format!(" {}", measure.label()), Role::Muted);
     let width = traffic.filled(chart_width(area.width));
     let chart = Rect { x: area.x + LABEL_WIDTH, width, ..area };
     if measure == Measure::Nacks {
@@ -215,8 +160,8 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
         chart::sparkline(canvas, chart, &traffic.values(measure));
     }
     let x = chart.right() + 2;
-    let scale = Rect { x, width: area.right().saturating_sub(x), ..last };
-    canvas.text(scale, &traffic.scale(measure), Role::Muted);
+    let scale = Rect { x, width: area.right().saturating_sub(x), ..area };
+    canvas.text(scale, &traffic.scale(measure, ack_ms), Role::Muted);
 }
 
 /// Draws a mark in each cell with a NACK.
@@ -242,57 +187,4 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     let rule = canvas.glyphs().rule.repeat(dashes);
     let words = format!("{from} {rule} {to}");
     canvas.text(Rect { x: area.x + LABEL_WIDTH, ..area }.intersection(area), &words, Role::Muted);
-}
-
-/// The classes of latency with their labels.
-fn classes(sum: &Tally) -> Vec<HistogramClass> {
-    let short = |end: &Duration| match end.as_millis() {
-        millis @ 0..1000 => format!("{millis}ms"),
-        millis => format!("{}s", millis / 1000),
-    };
-    let label = |at: usize| LATENCY_CLASSES.get(at).map_or_else(|| "more".to_owned(), short);
-    let role = |at: usize| if at > 5 { Role::Warn } else { Role::Name };
-    let classes = sum.latencies.iter().enumerate();
-    classes
-        .map(|(at, value)| HistogramClass { label: label(at), value: (*value).into(), role: role(at) })
-        .collect()
-}
-
-/// `p50 4ms  p99 31ms`.
-fn percentiles(ack_ms: Option<(f64, f64)>) -> String {
-    ack_ms.map(|(p50, p99)| format!("p50 {}  p99 {}", millis(p50), millis(p99))).unwrap_or_default()
-}
-
-/// Draws the histogram in one line: `answers <1ms ▁▃▇▅▂▁ >10s  p50 4ms  p99 31ms`.
-fn classes_line(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f64, f64)>) {
-    if area.is_empty() {
-        return;
-    }
-    canvas.text(area, " answers", Role::Muted);
-    if !has_answers(sum) {
-        canvas.text(Rect { x: area.x + LABEL_WIDTH, ..area }.intersection(area), "none", Role::Muted);
-        return;
-    }
-    let classes = classes(sum);
-    let (first, bars) = (5, u16::try_from(classes.len()).unwrap_or(0) * 3);
-    let x = area.x + LABEL_WIDTH;
-    canvas.text(Rect { x, ..area }.intersection(area), "<1ms", Role::Muted);
-    let values: Vec<_> =
-        classes.iter().map(|class| SparkValue { value: Some(class.value), role: class.role }).collect();
-    let chart = Rect { x: x + first, width: bars, ..area }.intersection(area);
-    chart::sparkline(canvas, chart, &values);
-    let after = Rect { x: chart.right() + 1, ..area }.intersection(area);
-    let words = [span(">10s   ", Role::Muted), plain(percentiles(ack_ms))];
-    canvas.line(after, &words);
-}
-
-/// Draws the histogram with a title.
-fn histogram(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f64, f64)>) {
-    let (title, rest) = layout::split(area, 1);
-    if !has_answers(sum) {
-        canvas.text(title, "time to ACK or NACK: no answer", Role::Muted);
-        return;
-    }
-    canvas.line(title, &[span("time to ACK or NACK:  ", Role::Muted), plain(percentiles(ack_ms))]);
-    chart::histogram(canvas, rest, &classes(sum));
 }

@@ -63,7 +63,7 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
     if let Some(diverged) = &state.diverged {
         fields.add("tap", &report::diverged(diverged), Role::Warn);
     }
-    if let Some(nack) = state.nacks.last() {
+    if let Some(nack) = state.verdicts.nacks.last() {
         let by = if nack.implied { " (by its version alone, without error_detail)" } else { "" };
         let error = format!("{}{by} {}", report::nack_code(nack), screen.faults);
         fields.add("error", &error, Role::Bad);
@@ -75,7 +75,7 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
 
 /// Adds the versions in force, reported and rejected.
 fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
-    match (&state.in_force, state.in_force_since) {
+    match (&state.versions.in_force, state.versions.in_force_since) {
         (Some(version), Some((n, at))) => {
             let at = time_of_day(at, common.clock, &common.zone);
             let text = format!("{}   acked {at} (#{})", quoted_if_empty(version), n.0);
@@ -85,18 +85,24 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
             let text = format!("{}   as the client states", quoted_if_empty(version));
             fields.add("in force", &text, Role::Ok);
         }
-        (None, _) if [Some(state.state), state.last_state].contains(&Some(TypeState::Synced)) => {
+        (None, _)
+            if [Some(state.summary.state), state.summary.last_state].contains(&Some(TypeState::Synced)) =>
+        {
             fields.add("in force", "what the client had before this stream", Role::Ok);
         }
         (None, _) => fields.add("in force", "nothing acknowledged on this stream", Role::Muted),
     }
-    let reported = state.reported.as_ref().filter(|reported| Some(*reported) != state.in_force.as_ref());
+    let reported = state
+        .versions
+        .reported
+        .as_ref()
+        .filter(|reported| Some(*reported) != state.versions.in_force.as_ref());
     if let Some(reported) = reported {
         let text = format!("{}   what the client claims", quoted_if_empty(reported));
         fields.add("reported", &text, Role::Warn);
     }
-    let Some(last) = state.nacks.last() else { return };
-    let same = || state.nacks.iter().filter(|nack| nack.version == last.version);
+    let Some(last) = state.verdicts.nacks.last() else { return };
+    let same = || state.verdicts.nacks.iter().filter(|nack| nack.version == last.version);
     let offered = numbers(same().filter_map(|nack| nack.refused));
     let refused = numbers(same().map(|nack| nack.n));
     let repeat = match same().count() {
@@ -104,7 +110,7 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
         _ if same().all(|nack| nack.message == last.message) => ", same error each time",
         _ => ", errors differ",
     };
-    let is_open = state.open_nack.is_some();
+    let is_open = state.summary.open_nack.is_some();
     let fixed = if state.is_mended(last) { "; a later version was accepted" } else { "" };
     let version = report::refused_version(last);
     let version = quoted_if_empty(&version);
@@ -114,7 +120,8 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
 
 /// Adds the newest nonces, and how many wait for an answer.
 fn add_nonces(fields: &mut DetailFields, common: &Common, state: &StateFact) {
-    let mut nonces: Vec<&str> = state.nacks.iter().rev().take(6).rev().map(|nack| &*nack.nonce).collect();
+    let mut nonces: Vec<&str> =
+        state.verdicts.nacks.iter().rev().take(6).rev().map(|nack| &*nack.nonce).collect();
     nonces.extend(state.nonce.as_deref());
     nonces.dedup();
     if nonces.is_empty() {
@@ -130,13 +137,17 @@ fn add_nonces(fields: &mut DetailFields, common: &Common, state: &StateFact) {
 
 /// Adds missing and absent names, and what the client has applied.
 fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact) {
-    if !state.missing.is_empty() {
-        let is_late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
+    if !state.subscription.missing.is_empty() {
+        let is_late = state.summary.last_state.unwrap_or(state.summary.state) == TypeState::Miss;
         let label = if is_late { "missing" } else { "not sent" };
-        fields.add(label, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
+        fields.add(label, &report::names(&state.subscription.missing, MAX_LISTED_NAMES), Role::Warn);
     }
-    if !state.owed_again.is_empty() {
-        fields.add(report::OWED_AGAIN, &report::names(&state.owed_again, MAX_LISTED_NAMES), Role::Warn);
+    if !state.subscription.owed_again.is_empty() {
+        fields.add(
+            report::OWED_AGAIN,
+            &report::names(&state.subscription.owed_again, MAX_LISTED_NAMES),
+            Role::Warn,
+        );
     }
     for answer in &screen.missing_answers.answers {
         fields.add("perhaps", &report::missing_answer(answer), Role::Muted);
@@ -144,8 +155,8 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
     for reading in &screen.missing_answers.readings {
         fields.add("reading", &report::open_reading(reading, None), Role::Muted);
     }
-    if !state.absent.is_empty() {
-        fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
+    if !state.subscription.absent.is_empty() {
+        fields.add("absent", &report::names(&state.subscription.absent, MAX_LISTED_NAMES), Role::Plain);
     }
     if let Some(brought) = &screen.brought {
         let is_complete = brought.counts.left_behind + brought.counts.unclaimed == 0;
@@ -164,7 +175,7 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
 
 /// Adds the last push, and the time that the client takes to answer.
 fn add_traffic(fields: &mut DetailFields, state: &StateFact) {
-    if let Some(push) = &state.last_push {
+    if let Some(push) = &state.traffic.last_push {
         let text = format!(
             "#{}  +{} ~{} -{}  ={} unchanged re-sent   {}, {} of it unchanged",
             push.n,
@@ -177,7 +188,7 @@ fn add_traffic(fields: &mut DetailFields, state: &StateFact) {
         );
         fields.add("last push", &text, Role::Plain);
     }
-    if let Some((p50, p99)) = state.ack_ms {
+    if let Some((p50, p99)) = state.verdicts.ack_ms {
         fields.add("answers", &format!("p50 {} p99 {}", millis(p50), millis(p99)), Role::Plain);
     }
 }

@@ -15,6 +15,7 @@ use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
 use crate::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement};
+use crate::screens::shared::lifetimes;
 use crate::screens::shared::missing_answers::MissingAnswers;
 use crate::screens::shared::pushes;
 use crate::screens::shared::traffic::{self, Traffic};
@@ -84,7 +85,7 @@ impl ListRow for StateFact {
     type Key = TypeUrl;
 
     fn key(&self) -> TypeUrl {
-        self.type_url.clone()
+        self.summary.type_url.clone()
     }
 }
 
@@ -92,7 +93,7 @@ impl StreamScreen {
     /// Reads the facts of a stream, and of the streams before it.
     fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
         self.all_states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
-        self.all_states.sort_by_cached_key(|state| type_order(&state.type_url));
+        self.all_states.sort_by_cached_key(|state| type_order(&state.summary.type_url));
         if self.loaded != stream {
             self.loaded = stream;
             if !std::mem::take(&mut self.is_type_chosen) {
@@ -124,7 +125,7 @@ impl StreamScreen {
         let dump = data.applied_state();
         self.applied = types.iter().map(|state| dump?.compare(state, data.store())).collect();
         if self.types.position().is_none() {
-            let rank = |state: &&StateFact| severity(state.last_state.unwrap_or(state.state));
+            let rank = |state: &&StateFact| severity(state.summary.last_state.unwrap_or(state.summary.state));
             self.types.selected = self.types.rows.iter().min_by_key(rank).map(ListRow::key);
         }
     }
@@ -159,13 +160,13 @@ impl StreamScreen {
         let activity = &common.activity;
         let axis = common.chart_axis(RECENT_CELLS);
         let recent = self.types.rows.iter().map(|state| {
-            let cells = activity.of_type(store, state.stream, &state.type_url, axis);
+            let cells = activity.of_type(store, state.summary.stream, &state.summary.type_url, axis);
             chart::spark_text(common.theme, &traffic::pushes(&cells))
         });
         self.recent = recent.collect();
         if let Some(state) = self.state() {
-            let (stream, type_url) = (state.stream, state.type_url.clone());
-            let columns = Traffic::columns(traffic::charts_width(layout.body));
+            let (stream, type_url) = (state.summary.stream, state.summary.type_url.clone());
+            let columns = Traffic::columns(layout.body.width);
             let axis = common.wide_chart_axis(columns);
             let cells = activity.of_type(store, stream, &type_url, axis);
             self.traffic = Traffic::new(cells, axis);
@@ -175,7 +176,7 @@ impl StreamScreen {
     /// The lines that the parts of the screen have content for, with their titles.
     fn wanted_lines(&self, detail: usize) -> WantedLines {
         WantedLines {
-            lives: if self.chain.len() > 1 { self.chain.len() + 1 } else { 0 },
+            lives: if self.chain.len() > 1 { lifetimes::lives(&self.chain).len() + 1 } else { 0 },
             types: self.types.rows.len() + 1,
             detail: detail + 1,
             newest: self.newest.len() + 2,
@@ -190,7 +191,7 @@ impl StreamScreen {
         let store = data.store();
         let track = stream.zip(selected.as_ref());
         self.brought = track.and_then(|(stream, type_url)| store.reconnect(stream, type_url));
-        let nack = self.state().and_then(|state| state.nacks.last());
+        let nack = self.state().and_then(|state| state.verdicts.nacks.last());
         let faults = nack.map(|nack| store.stated_nack_faults(&nack.message, nack.refused));
         self.faults = faults.unwrap_or_default();
         self.missing_answers.load(data, stream, selected.as_ref());
@@ -254,11 +255,11 @@ impl StreamScreen {
     /// Opens the refusal of the selected type, else its messages.
     fn open(&self, common: &mut Common) -> Outcome {
         let Some(state) = self.state() else { return Outcome::say(common, "nothing to open") };
-        let (stream, type_url) = (state.stream, state.type_url.clone());
-        Outcome::Open(match state.open_nack {
-            Some(n) => Destination::Nack { stream, n },
+        let (stream, type_url) = (state.summary.stream, state.summary.type_url.clone());
+        Outcome::Open(match state.summary.open_nack {
+            Some((n, _)) => Destination::Nack { stream, n },
             None => {
-                let n = state.last_push.as_ref().map(|push| Seq(push.n));
+                let n = state.traffic.last_push.as_ref().map(|push| Seq(push.n));
                 let scope = Scope { stream: Some(stream), type_url: Some(type_url) };
                 Destination::Messages { scope, n }
             }
@@ -331,11 +332,11 @@ impl Screen for StreamScreen {
         }
         let types = &self.types.rows;
         let mut parts = vec![text::plural(types.len() as u64, "type")];
-        let mut kinds: Vec<_> = types.iter().map(|state| state.state).collect();
+        let mut kinds: Vec<_> = types.iter().map(|state| state.summary.state).collect();
         kinds.sort_by_key(|state| severity(*state));
         kinds.dedup();
         for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
-            let n = types.iter().filter(|state| state.state == kind).count();
+            let n = types.iter().filter(|state| state.summary.state == kind).count();
             parts.push(format!("{n} {}", theme::state_mark(kind, common.theme.glyphs()).word));
         }
         parts.join(", ")
@@ -438,7 +439,7 @@ impl Screen for StreamScreen {
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
-        Some(self.state()?.node.as_deref()?.to_owned())
+        Some(self.state()?.summary.node.as_deref()?.to_owned())
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
@@ -478,21 +479,11 @@ pub(crate) struct WantedLines {
     pub has_charts: bool,
 }
 
-/// The lines of the charts in a body of this height.
-fn chart_lines(height: u16) -> u16 {
-    match height {
-        0..26 => 0,
-        26..34 => 3,
-        34..46 => 8,
-        _ => 11,
-    }
-}
-
 /// Divides the body.
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
     let body = layout.body;
     let gap = u16::from(!layout.low);
-    let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
+    let charts = if wanted.has_charts { traffic::band_lines(body.height) } else { 0 };
     let (body, charts) = layout::split(body, body.height - charts);
     let lives = layout::height(wanted.lives).min((body.height / 4).max(3));
     let (lives, rest) = layout::split(body, if wanted.lives > 0 { lives } else { 0 });

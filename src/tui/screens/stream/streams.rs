@@ -28,7 +28,7 @@ const MAX_LISTED_ENDS: usize = 3;
 /// The lines that the selected stream keeps beside the lifetimes, with their title.
 const MIN_DETAIL_LINES: u16 = 6;
 /// The fewest lines of the lifetimes, with their title.
-const MIN_LIVES_LINES: u16 = 3;
+const MIN_LIVES_LINES: u16 = 2;
 
 /// All streams of one client, newest first.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +87,8 @@ impl ClientStreams {
         let rows = layout::height(self.list.rows.len() + 1);
         let (list, rest) = layout::split(rest, rows.min(rest.height * 2 / 3));
         let (_, rest) = layout::split(rest, u16::from(!layout.low));
-        let wanted = rows.min(rest.height.saturating_sub(MIN_DETAIL_LINES));
+        let lives = layout::height(lifetimes::lives(&self.list.rows).len() + 1);
+        let wanted = lives.min(rest.height.saturating_sub(MIN_DETAIL_LINES));
         let lives = if self.list.rows.len() > 1 && wanted >= MIN_LIVES_LINES { wanted } else { 0 };
         let (detail, lives) = layout::split(rest, rest.height - lives);
         StreamListAreas { headline, list, detail, lives }
@@ -100,7 +101,8 @@ impl ClientStreams {
         let detail = self.fact().map(|fact| history::lines(std::slice::from_ref(fact), common, width).len());
         let rows = self.list.rows.len() + 1;
         let detail = (detail.unwrap_or(0) + 1).max(usize::from(MIN_DETAIL_LINES));
-        let below = if self.list.rows.len() > 1 { detail + rows } else { detail };
+        let lives = lifetimes::lives(&self.list.rows).len() + 1;
+        let below = if self.list.rows.len() > 1 { detail + lives } else { detail };
         // The list gets two thirds of the lines below the headline.
         let list = (rows + 1 + below).max(rows.div_ceil(2) * 3);
         Content::new(usize::from(areas.headline.height) + 1 + list)
@@ -126,7 +128,7 @@ impl ClientStreams {
             text.push_str(&format!("; ended ones lasted {lasted}"));
         }
         let mut lines = paragraph(&text, 1, Role::Plain, width);
-        for problem in common.problems.iter().filter(|problem| {
+        for problem in common.problems.all.iter().filter(|problem| {
             matches!(problem.problem, Problem::Failing(_) | Problem::Unreachable(_))
                 && self.list.rows.iter().any(|fact| fact.stream == problem.stream)
         }) {

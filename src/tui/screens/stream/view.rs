@@ -6,14 +6,15 @@ use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::screens::list_screen::draw_text;
 use crate::screens::shared::list_table::ListTable;
-use crate::screens::shared::{lifetimes, message_rows, millis, traffic};
+use crate::screens::shared::message_rows::MessagesApart;
+use crate::screens::shared::{lifetimes, millis, traffic};
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::{List, below_title};
 use crate::widgets::table::{Column, column};
 use crate::widgets::theme;
 use xdscope_engine::applied::AppliedDiff;
-use xdscope_engine::store::{StateFact, TypeState};
+use xdscope_engine::store::{LineFact, StateFact, TypeState};
 use xdscope_present::applied::applied_summary;
 use xdscope_present::report::{self, Role};
 use xdscope_present::text::{Keep, pad};
@@ -67,17 +68,17 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
         _ => span("-", Role::Muted),
     };
     vec![
-        plain(type_label(state.type_url.as_str())),
+        plain(type_label(state.summary.type_url.as_str())),
         state_span(common, state),
-        muted(state.in_force.as_deref()),
-        muted(state.offered.as_deref()),
+        muted(state.versions.in_force.as_deref()),
+        muted(state.versions.offered.as_deref()),
         muted(state.nonce.as_deref()),
         plain(report::subscribed(state)),
         plain(report::resource_count(state)),
-        plain(count(state.pushes)),
+        plain(count(state.traffic.pushes)),
         recent,
-        plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
-        match &state.last_push {
+        plain(state.verdicts.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
+        match &state.traffic.last_push {
             Some(push) if !common.clock.untimed => plain(format!("{} ago", common.age(push.at))),
             _ => span("-", Role::Muted),
         },
@@ -87,10 +88,10 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
 /// Returns the state of a type with its age.
 fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
-    let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
-    let age = pad(&common.age(state.since), AGE_WIDTH);
-    let words = report::state_text(state.state, state, glyphs.times);
-    let text = match (state.state, state.last_state) {
+    let theme::StateMark { symbol, role, .. } = theme::state_mark(state.summary.state, glyphs);
+    let age = pad(&common.age(state.summary.since), AGE_WIDTH);
+    let words = report::state_text(state.summary.state, state, glyphs.times);
+    let text = match (state.summary.state, state.summary.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
         (TypeState::Closed, Some(last)) => {
             format!("{symbol} {}, was {}", report::CLOSED, report::state_word(last).0)
@@ -120,7 +121,8 @@ pub(super) fn draw(
     let areas = super::areas(layout, screen.wanted_lines(lines.len()));
     if !areas.lives.is_empty() {
         let (title, rest) = layout::split(areas.lives, 1);
-        let below = screen.chain.len().saturating_sub(usize::from(rest.height)) as u64;
+        let lives = lifetimes::lives(&screen.chain).len();
+        let below = lives.saturating_sub(usize::from(rest.height)) as u64;
         let remark = match below {
             0 => "newest first".to_owned(),
             n => format!("newest first, {} below: a lists all", count(n)),
@@ -128,7 +130,12 @@ pub(super) fn draw(
         canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), &remark);
         lifetimes::draw(canvas, common, rest, &screen.chain, None, false);
     }
-    traffic::draw(canvas, areas.charts, &screen.traffic, screen.state().and_then(|state| state.ack_ms));
+    traffic::draw(
+        canvas,
+        areas.charts,
+        &screen.traffic,
+        screen.state().and_then(|state| state.verdicts.ack_ms),
+    );
     let height = below_title(areas.types);
     let has_applied = screen.applied.iter().any(Option::is_some);
     let row = |((state, applied), recent): ((&StateFact, &Option<AppliedDiff>), &Span)| {
@@ -155,7 +162,7 @@ pub(super) fn draw(
             None => "no type asked for yet".to_owned(),
         },
     };
-    let opens = match screen.state().map(|state| state.open_nack.is_some()) {
+    let opens = match screen.state().map(|state| state.summary.open_nack.is_some()) {
         _ if screen.is_node_open => "z closes the node",
         Some(true) => "Enter opens the NACK",
         _ => "Enter opens its messages",
@@ -179,5 +186,7 @@ fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rec
     }
     let (title, rest) = layout::split(area, 1);
     canvas.rule(title, "newest messages", "3 timeline");
-    message_rows::draw_apart(common, canvas, rest, &screen.newest, true, None);
+    let newest: Vec<LineFact> = screen.newest.iter().take(below_title(rest)).rev().cloned().collect();
+    let list = MessagesApart { lines: &newest, of_one: true, marked: None, bright: None };
+    list.draw(common, canvas, rest);
 }

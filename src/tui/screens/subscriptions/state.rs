@@ -170,7 +170,8 @@ impl SubscriptionsScreen {
             self.forget_requests();
         }
         let Some(state) = store.state(stream, &url) else { return };
-        let missing: HashSet<&Arc<str>> = state.missing.iter().chain(&state.owed_again).collect();
+        let missing: HashSet<&Arc<str>> =
+            state.subscription.missing.iter().chain(&state.subscription.owed_again).collect();
         let by = sort.column().cloned();
         let by_title = by.as_ref().map(|by| &*by.title);
         let worst = match by_title {
@@ -185,9 +186,9 @@ impl SubscriptionsScreen {
         let mut names = if self.loaded.as_ref() == Some(&key) {
             std::mem::take(&mut self.names).into_all()
         } else {
-            state.names.iter().filter(|name| &***name != "*").cloned().collect()
+            state.subscription.names.iter().filter(|name| &***name != "*").cloned().collect()
         };
-        if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
+        if self.loaded.as_ref() != Some(&key) && state.subscription.wildcard != Wildcard::None {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
             let others = store.resource_names(stream, &url).into_iter();
             names.extend(others.filter(|name| asked.is_empty() || !asked.contains(name)));

@@ -19,6 +19,7 @@ use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
+use crate::screens::shared::message_rows;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::list::line_at;
@@ -116,6 +117,7 @@ impl Screen for TimelineScreen {
         let height = usize::from(list.height).saturating_sub(1);
         let room = usize::from(detail.height).saturating_sub(1);
         self.has_body_below = layout.wide;
+        self.has_notes_below = message_rows::lacks_notes(&view::columns(common, list.width));
         self.settle_rows(data, height, room, common.is_finding);
         let lines = detail::lines(self, common);
         self.scroll = self.scroll.min(lines.len().saturating_sub(room));

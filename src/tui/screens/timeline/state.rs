@@ -40,6 +40,8 @@ pub struct TimelineScreen {
     pub is_ladder: bool,
     /// The ladder shows no gaps.
     pub is_unfolded: bool,
+    /// The list has no column of notes: they take lines of their own.
+    pub has_notes_below: bool,
     /// `None` shows the message's fields.
     pub format: Option<BodyFormat>,
     /// The body is shown below the fields.
@@ -68,6 +70,12 @@ pub struct TimelineRow {
 }
 
 impl TimelineRow {
+    /// A list without a column of notes shows a note below this row. Events of a stream have it in
+    /// place of the values that they lack.
+    pub fn has_note_below(&self) -> bool {
+        self.line.dir.is_some() && self.line.note.is_some()
+    }
+
     /// The ladder shows a gap above this row.
     pub fn is_after_gap(&self) -> bool {
         self.delta.is_some_and(|delta| delta > MIN_GAP)
@@ -172,15 +180,22 @@ impl TimelineScreen {
         self.selected = row;
     }
 
+    /// The lines of a row of the window: that of a gap above, its own, and that of a note below.
+    fn lines_of(&self, at: usize, row: &TimelineRow) -> [usize; 3] {
+        let has_gap = self.is_ladder && at > 0 && !self.is_unfolded && row.is_after_gap();
+        let has_note = !self.is_ladder && self.has_notes_below && row.has_note_below();
+        [usize::from(has_gap), 1, usize::from(has_note)]
+    }
+
     /// The row on a line of the list. The lines of gaps have none.
     pub(super) fn row_on_line(&self, line: usize) -> Option<usize> {
         let mut next_line = 0;
         for (i, row) in self.window.iter().enumerate() {
-            next_line += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && row.is_after_gap());
-            if next_line == line {
+            let [gap, own, note] = self.lines_of(i, row);
+            if (next_line + gap..next_line + gap + own + note).contains(&line) {
                 return Some(row.row);
             }
-            next_line += 1;
+            next_line += gap + own + note;
         }
         None
     }
@@ -228,8 +243,8 @@ impl TimelineScreen {
         self.select(self.index.get(position));
         let mut top = scroll(self.index.rank(self.top), position, height, self.index.len());
         self.load(data, top, height, position);
-        // Gap lines take room too, so the selected row may lie below the last line.
-        while self.is_ladder && top < position && self.lines_to_selected() > height {
+        // Lines of gaps and notes take room too, so the selected row may lie below the last line.
+        while top < position && self.lines_to_selected() > height {
             top += 1;
             self.load(data, top, height, position);
         }
@@ -237,10 +252,10 @@ impl TimelineScreen {
         self.load_body(data, detail, needs_all);
     }
 
-    /// Counts the lines of the list up to the selected row, with those of gaps.
+    /// Counts the lines of the list up to the selected row, with those of gaps and notes.
     fn lines_to_selected(&self) -> usize {
         let rows = self.window.iter().take_while(|row| Some(row.row) <= self.selected).enumerate();
-        rows.map(|(i, row)| 1 + usize::from(i > 0 && !self.is_unfolded && row.is_after_gap())).sum()
+        rows.map(|(i, row)| self.lines_of(i, row).iter().sum::<usize>()).sum()
     }
 
     /// Loads the rows from position `top` on, and the selected message.

@@ -7,9 +7,9 @@ use super::{areas, detail, ladder};
 use crate::common::{Common, Pane};
 use crate::input::screen_id::ScreenId;
 use crate::screens::shared::message_rows;
-use crate::widgets::canvas::{Canvas, Span, StyledLine, span};
+use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
-use crate::widgets::table;
+use crate::widgets::table::{self, Column};
 use xdscope_engine::store::{MessageFact, MessageKind};
 use xdscope_present::report::{self, Role};
 use xdscope_wire::event::Dir;
@@ -76,29 +76,40 @@ fn title_of(fact: &MessageFact) -> String {
     }
 }
 
+/// The columns of the list.
+pub(super) fn columns(common: &Common, room: u16) -> [Column; 13] {
+    let mut columns = message_rows::columns(common, common.scope.stream.is_some(), room);
+    common.hidden_columns.hide(ScreenId::Timeline, &mut columns);
+    columns
+}
+
 /// Draws the list of messages. Returns the selected row.
 fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
-    let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
-    let mut columns = message_rows::columns(common, common.scope.stream.is_some(), area.width);
-    common.hidden_columns.hide(ScreenId::Timeline, &mut columns);
-    table::note_fit(canvas.widths, &columns, &lines, area);
-    let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
-    let selected_row = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
-    // Without a column of notes, the note of a stream event covers the columns that the event has
-    // no values for.
-    let widths = table::widths(canvas.widths, &columns, &lines, usize::from(area.width.saturating_sub(2)));
-    if columns.iter().zip(&widths).any(|(column, width)| column.title == "NOTE" && width.is_some()) {
-        return selected_row;
+    let columns = columns(common, area.width);
+    let (mut lines, mut notes, mut selected) = (Vec::<StyledLine>::new(), Vec::new(), None);
+    for shown in &screen.window {
+        if Some(shown.row) == screen.selected {
+            selected = Some(lines.len());
+        }
+        lines.push(timeline_row(common, shown));
+        let Some(note) = shown.line.note.as_ref().filter(|_| screen.has_notes_below) else { continue };
+        if shown.has_note_below() {
+            lines.push(vec![plain(""); columns.len()]);
+        }
+        notes.push((lines.len() - 1, note));
     }
+    table::note_fit(canvas.widths, &columns, &lines, area);
+    let has_focus = !common.is_in_second_pane();
+    let selected_row = table::draw(canvas, area, &columns, &lines, selected, has_focus);
+    let widths = table::widths(canvas.widths, &columns, &lines, usize::from(area.width.saturating_sub(2)));
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
-    for (row, shown) in area.rows().skip(1).zip(&screen.window) {
-        if let Some(note) = &shown.line.note {
-            let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
-            let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
-            canvas.line(rest, &[span(report::row_note(note), Role::Muted)]);
-            if Some(shown.row) == screen.selected && !common.is_in_second_pane() {
-                canvas.select(row);
-            }
+    let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
+    for (at, note) in notes {
+        let Some(row) = area.rows().nth(at + 1) else { break };
+        let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
+        canvas.line(rest, &[span(report::row_note(note), Role::Muted)]);
+        if has_focus && Some(row.y) == selected_row {
+            canvas.select(row);
         }
     }
     selected_row

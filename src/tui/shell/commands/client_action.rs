@@ -158,10 +158,10 @@ fn held_response(model: &Model, data: &dyn Data) -> Result<HeldResponse, NoHeldR
     let cells = data.summaries().into_iter().filter(|cell| cell.state != TypeState::Closed);
     let cells = cells.filter(|cell| url.as_ref().is_none_or(|url| *url == cell.type_url));
     let states = cells.filter_map(|cell| data.state(cell.stream, &cell.type_url));
-    let oldest = states.filter(|state| !state.pending.is_empty()).min_by_key(|state| state.since);
+    let oldest = states.filter(|state| !state.pending.is_empty()).min_by_key(|state| state.summary.since);
     let response = |state: StateFact| {
         let nonce = state.pending.into_iter().next()?;
-        Some(HeldResponse { type_url: state.type_url, nonce })
+        Some(HeldResponse { type_url: state.summary.type_url, nonce })
     };
     oldest.and_then(response).ok_or(NoHeldResponse { type_url: url })
 }

@@ -2,8 +2,10 @@
 
 use crate::data::Data;
 use crate::input::screen_id::ScreenId;
-use crate::screens::screen::Screen;
-use xdscope_wire::event::Dir;
+use crate::screens::screen::{Comparable, Screen};
+use crate::screens::shared::pushes;
+use xdscope_engine::problems::ProblemFact;
+use xdscope_wire::event::{Dir, Seq};
 
 use super::navigation::{go, open_diff, return_point};
 use crate::shell::model::Model;
@@ -14,10 +16,33 @@ fn open_selection(model: &mut Model, data: &dyn Data) -> bool {
     model.screens.diff.open_selection(&model.common, data, selection)
 }
 
-/// Opens Diff by its number.
+/// Opens Diff by its number: what is selected, else the push of the chosen or the worst problem.
 pub(crate) fn go_to_diff(model: &mut Model, data: &dyn Data) {
-    open_selection(model, data);
+    model.common.current_stream = model.current_stream();
+    let selection = model.active().comparable(&model.common, data);
+    let is_kept = model.screen != ScreenId::Overview && model.screens.diff.is_about_scope(&model.common);
+    let selection = match selection {
+        None if !is_kept => push_of_problem(model, data).map(Comparable::Push),
+        selection => selection,
+    };
+    model.screens.diff.open_selection(&model.common, data, selection);
     go(model, ScreenId::Diff, data);
+}
+
+/// Returns the push of the chosen problem, else of the worst one that has a push, in the scope. On
+/// Overview, a node that the user has chosen is the scope.
+fn push_of_problem(model: &Model, data: &dyn Data) -> Option<Seq> {
+    let problems = &model.common.problems;
+    let is_moved = model.screen == ScreenId::Overview && model.screens.overview.was_moved;
+    let row = model.screens.overview.row().filter(|_| is_moved && !problems.has_choice());
+    let scope = model.common.scope.stream;
+    let is_in_scope = |problem: &&ProblemFact| {
+        scope.is_none_or(|stream| stream == problem.stream)
+            && row.is_none_or(|row| row.all_streams().any(|stream| stream == problem.stream))
+    };
+    let chosen = problems.chosen().filter(|_| problems.has_choice()).into_iter();
+    let mut all = chosen.chain(&problems.all).filter(is_in_scope);
+    all.find_map(|problem| pushes::push_of_problem(data, problem))
 }
 
 /// Opens the diff of the selected push.

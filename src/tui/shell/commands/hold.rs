@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::data::{EditedText, FeedError};
+use crate::data::{Data, EditedText, FeedError};
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use crate::screens::hold::EditDraft;
+use xdscope_engine::filter::quoted_word;
 use xdscope_engine::hold::{HeldFact, HeldId};
 use xdscope_engine::hold::{HeldRow, HoldCommand};
 use xdscope_wire::text::plural;
@@ -14,12 +15,36 @@ use crate::shell::effect::Effect;
 use crate::shell::model::Model;
 use crate::shell::overlay::{ClientPrompt, Overlay};
 
+/// Says why nothing can be held.
+fn decline(model: &mut Model) -> Vec<Effect> {
+    let reason = model.common.info.no_hold.clone();
+    model.decline(reason.unwrap_or_else(|| NO_TAP.to_owned()))
+}
+
+/// Asks whether to hold all messages of the client of the selected message, else of the selected
+/// stream.
+pub(crate) fn hold_client(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
+    if model.common.info.hold.is_none() {
+        return decline(model);
+    }
+    let selected = model.screens.hold.selected().filter(|_| model.screen == ScreenId::Hold);
+    let node = match selected {
+        Some(row) => row.fact.node.clone(),
+        None => model.current_stream().and_then(|stream| data.store().node_of(stream)),
+    };
+    match node {
+        Some(node) => {
+            let expression = format!("node:{}", quoted_word(&node));
+            model.overlays.push(Overlay::ConfirmHold(HoldCommand::Arm(expression)));
+            vec![]
+        }
+        None => model.decline("choose a client with a node id first: hold stream names its messages by it"),
+    }
+}
+
 /// Runs a command, or opens its prompt or question, or says why it is not available.
 pub(crate) fn run(model: &mut Model, command: Command) -> Vec<Effect> {
-    let Some(hold) = model.common.info.hold.clone() else {
-        let reason = model.common.info.no_hold.clone();
-        return model.decline(reason.unwrap_or_else(|| NO_TAP.to_owned()));
-    };
+    let Some(hold) = model.common.info.hold.clone() else { return decline(model) };
     let overlay = match command {
         Command::Intercept => {
             let input = hold.armed.as_deref().unwrap_or_default().to_owned();

@@ -1,12 +1,14 @@
 //! Navigation between screens.
 
+use std::sync::Arc;
+
 use crate::common::{Pane, Scope};
 use crate::data::Data;
 use crate::input::screen_id::ScreenId;
-use crate::screens::screen::{Destination, Screen};
+use crate::screens::screen::{Destination, ResourcePlace, Screen};
 use crate::screens::shared::problem_place;
 use xdscope_engine::problems::{Problem, ProblemFact};
-use xdscope_wire::event::Seq;
+use xdscope_wire::event::{Seq, StreamId};
 
 use crate::shell::model::{Model, ReturnPoint};
 use crate::shell::settle::settle;
@@ -28,16 +30,17 @@ fn show(model: &mut Model, screen: ScreenId) {
     model.screen = screen;
 }
 
-/// Opens a screen by its number. From elsewhere, `Esc` leads back to Overview.
+/// Opens a screen by its number, with all types. From elsewhere, `Esc` leads back to Overview.
 pub(crate) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     model.common.is_full_screen = false;
     let from = return_point(model);
+    model.common.scope.type_url = None;
     if model.screen == screen {
         model.common.pane = Pane::Main;
         model.screens.stream.show_types();
         return;
     }
-    if let Some(place) = place_that_answers(model, screen) {
+    if let Some(place) = place_that_answers(model, screen, data) {
         model.return_points.clear();
         open(model, place, from, data);
         model.common.pane = Pane::Main;
@@ -45,6 +48,9 @@ pub(crate) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     }
     let message_stream = model.active().selected_message().map(|fact| fact.stream);
     let stream = model.common.scope.stream.or(message_stream).or_else(|| model.current_stream());
+    // The client may have connected again since its stream was chosen.
+    let is_about_clients = matches!(model.screen, ScreenId::Overview | ScreenId::Hold);
+    let stream = stream.map(|stream| if is_about_clients { live_stream(data, stream) } else { stream });
     model.common.pane = Pane::Main;
     if screen == ScreenId::Overview {
         model.return_points.clear();
@@ -68,18 +74,36 @@ pub(crate) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     settle(model, data);
 }
 
-/// The place on `screen` of the worst problem that the screen is about, if the user has chosen
-/// neither a node nor a problem on Overview.
-fn place_that_answers(model: &Model, screen: ScreenId) -> Option<Destination> {
-    let is_untouched = model.screen == ScreenId::Overview
-        && model.common.pane == Pane::Main
-        && !model.screens.overview.was_moved
-        && model.common.scope == Scope::default()
-        && model.common.filter.is_none();
-    if !is_untouched {
+/// Returns the newest open stream that continues a closed one; otherwise the stream itself.
+fn live_stream(data: &dyn Data, stream: StreamId) -> StreamId {
+    match data.stream(stream) {
+        Some(own) if own.closed.is_some() => {
+            let open =
+                data.streams().into_iter().filter(|fact| fact.first == own.first && fact.closed.is_none());
+            open.map(|fact| fact.stream).max().unwrap_or(stream)
+        }
+        _ => stream,
+    }
+}
+
+/// The place on `screen` of the chosen problem, else of the worst one that the screen is about: on
+/// Overview, of the selected node if the user has chosen a node.
+fn place_that_answers(model: &Model, screen: ScreenId, data: &dyn Data) -> Option<Destination> {
+    let common = &model.common;
+    if model.screen != ScreenId::Overview || common.scope.stream.is_some() || common.filter.is_some() {
         return None;
     }
-    let problems = || model.common.problems.iter();
+    let overview = &model.screens.overview;
+    let streams: Option<Vec<StreamId>> = match (common.pane, overview.was_moved) {
+        (Pane::Main, true) => Some(overview.row()?.all_streams().collect()),
+        _ => None,
+    };
+    let is_wanted = |problem: &&ProblemFact| match (common.pane, &streams) {
+        (Pane::Second, _) => common.problems.chosen().is_some_and(|chosen| std::ptr::eq(chosen, *problem)),
+        (Pane::Main, Some(streams)) => streams.contains(&problem.stream),
+        (Pane::Main, None) => true,
+    };
+    let problems = || common.problems.all.iter().filter(is_wanted);
     match screen {
         ScreenId::Subscriptions => {
             let has_name = |problem: &&ProblemFact| match &problem.problem {
@@ -97,6 +121,12 @@ fn place_that_answers(model: &Model, screen: ScreenId) -> Option<Destination> {
                 Some(Destination::Graph { stream: problem.stream, kind, name })
             }
             _ => None,
+        }),
+        ScreenId::Resources => problems().find_map(|problem| {
+            let (stream, type_url) = (problem.stream, problem.type_url.clone());
+            let is_known = |name: &Arc<str>| data.store().resource(stream, &type_url, name).is_some();
+            let name = problem.resource_names().into_iter().find(is_known)?;
+            Some(Destination::Resource(ResourcePlace { stream, type_url, name }))
         }),
         _ => None,
     }
@@ -181,12 +211,12 @@ pub(crate) fn open_problem(model: &mut Model, destination: Destination, from: Re
 
 /// Opens the evidence of the next problem in the list. `Esc` leads back to where the walk began.
 pub(crate) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: bool) {
-    let Some(at) = model.common.step_problem(forward) else {
-        let none = model.common.problem_count() == 0;
+    let Some(at) = model.common.problems.step(forward) else {
+        let none = model.common.problems.count() == 0;
         return model.say(if none { "no problems" } else { "no further problem this way" });
     };
-    let Some(problem) = model.common.problems.get(at) else { return };
-    let (count, words) = (model.common.problem_count(), model.common.problem_words(problem));
+    let Some(problem) = model.common.problems.all.get(at) else { return };
+    let (count, words) = (model.common.problems.count(), model.common.problem_words(problem));
     let notice = format!("problem {} of {count}: {words}", at + 1);
     let destination = problem_place::destination(problem);
     let from = return_point(model);

@@ -56,9 +56,9 @@ pub(crate) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
     let is_reached = |problem: &ProblemFact| {
         problem.is_wrong() && problem.stream == reached.stream && problem.type_url == reached.type_url
     };
-    let index = common.problems.iter().position(is_reached);
+    let index = common.problems.all.iter().position(is_reached);
     if let Some(index) = index {
-        common.choose_problem(index);
+        common.problems.choose(index);
     }
     if model.screen == ScreenId::Overview {
         common.pane = if index.is_some() { Pane::Second } else { Pane::Main };

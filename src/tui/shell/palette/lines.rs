@@ -1,10 +1,10 @@
 //! The lines of the palette: commands, and places by name, the best first.
 
+use crate::common::Common;
 use crate::data::Data;
 use crate::input::command::Command;
 use crate::input::screen_id::ScreenId;
 use xdscope_present::logs;
-use xdscope_wire::event::StreamId;
 
 use super::name_search::{NameSearch, Place, Rank};
 
@@ -20,10 +20,11 @@ const fn with(word: &'static str, example: &'static str, doc: &'static str) -> A
 }
 
 /// The commands that take an argument.
-pub(crate) const ARGUMENT_COMMANDS: [ArgumentCommand; 4] = [
+pub(crate) const ARGUMENT_COMMANDS: [ArgumentCommand; 5] = [
     with("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
     with("filter", "kind:nack", "show only rows that match"),
     with("diff", "cds/reviews", "show what changed between versions of a resource"),
+    with("hold", "stream", "hold all messages of this client, of all types"),
     with("set", "mouse on", "use the mouse (on, off), or other colours (theme dark)"),
 ];
 
@@ -50,9 +51,9 @@ pub struct PaletteSearch {
 }
 
 impl PaletteSearch {
-    /// A search that knows the nodes and types of a source, and the kept recordings.
-    pub(crate) fn new(data: &dyn Data, current: Option<StreamId>, sessions: &[String]) -> PaletteSearch {
-        let names = NameSearch::new(data, current, sessions);
+    /// A search that knows the nodes, types and problems of a source, and the kept recordings.
+    pub(crate) fn new(data: &dyn Data, common: &Common) -> PaletteSearch {
+        let names = NameSearch::new(data, common);
         let mut search = PaletteSearch { names, ..PaletteSearch::default() };
         search.merge("");
         search

@@ -3,14 +3,18 @@
 //! A source may have 100,000 resource names on each of many streams. Names are read and compared in
 //! slices, so that no frame waits for a full search, and up to a limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::common::Common;
 use crate::data::Data;
+use crate::screens::screen::Destination;
+use crate::screens::shared::problem_place;
 use xdscope_engine::lint;
+use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::{StreamFact, TypeState};
-use xdscope_present::report::client_name;
-use xdscope_wire::event::{Kind, StreamId, TypeUrl};
+use xdscope_present::report::{self, client_name, type_order};
+use xdscope_wire::event::{Clock, Kind, StreamId, TypeUrl};
 use xdscope_wire::text::near::distance;
 use xdscope_wire::text::{count, type_label};
 
@@ -22,6 +26,10 @@ const MAX_FOUND: usize = 100;
 const MAX_MISTYPED_BYTES: usize = 60;
 /// Bytes of a name in which a letter of the text has to be found.
 const MAX_SPREAD: usize = 3;
+/// How well a word of a problem matches: it comes after what has the name itself.
+const PROBLEM_CLASS: u8 = 4;
+/// The fewest letters that are searched in the words of problems.
+const MIN_WORD: usize = 3;
 /// Words of a name that are compared with the first letter.
 const MAX_STARTS: usize = 16;
 
@@ -45,20 +53,39 @@ impl Rank {
 /// A place that a name leads to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
-    Node { stream: StreamId, name: String },
-    Type { stream: StreamId, type_url: TypeUrl },
-    Resource { stream: StreamId, type_url: TypeUrl, name: Arc<str> },
+    Node {
+        stream: StreamId,
+        name: String,
+    },
+    Type {
+        stream: StreamId,
+        type_url: TypeUrl,
+    },
+    Resource {
+        stream: StreamId,
+        type_url: TypeUrl,
+        name: Arc<str>,
+    },
     Rule(&'static str),
     State(TypeState),
-    Field { type_url: String, path: String },
+    Field {
+        type_url: String,
+        path: String,
+    },
     Session(String),
+    /// A name in the words of a problem, such as a resource that does not exist.
+    Problem {
+        name: String,
+        words: String,
+        destination: Box<Destination>,
+    },
 }
 
 impl Place {
     /// The name that is searched and shown.
     pub(crate) fn name(&self) -> String {
         match self {
-            Place::Node { name, .. } | Place::Session(name) => name.clone(),
+            Place::Node { name, .. } | Place::Session(name) | Place::Problem { name, .. } => name.clone(),
             Place::Type { type_url, .. } => xdscope_present::json::type_word(type_url).to_owned(),
             Place::Resource { name, .. } => name.to_string(),
             Place::Rule(id) => (*id).to_owned(),
@@ -81,8 +108,9 @@ impl Place {
             }
             Place::Rule(_) => "rule: show its findings".to_owned(),
             Place::State(_) => "state: show the nodes in it".to_owned(),
-            Place::Field { .. } => "field: show the resources that have it".to_owned(),
+            Place::Field { .. } => "field: show its documentation, and the resources that have it".to_owned(),
             Place::Session(_) => "recording: copy the command that opens it".to_owned(),
+            Place::Problem { words, .. } => format!("problem: {words}"),
         }
     }
 
@@ -95,6 +123,7 @@ impl Place {
             Place::Field { .. } => 5,
             Place::State(_) => 6,
             Place::Session(_) => 7,
+            Place::Problem { .. } => 8,
         }
     }
 
@@ -169,6 +198,9 @@ pub(crate) struct NameSearch {
     kind: Option<Kind>,
     /// Nodes, types, rules, states, fields, sessions.
     fixed: Vec<Place>,
+    /// Problems, in whose words a name may stand.
+    problems: Vec<ProblemFact>,
+    clock: Clock,
     /// The names of the clients of all streams.
     clients: HashMap<StreamId, String>,
     /// Streams and types, those of the current stream first.
@@ -186,15 +218,30 @@ impl NameSearch {
     pub(crate) const NAMES_PER_STEP: usize = 4096;
 
     /// A search that knows the streams, nodes and types of a source. No name is read yet.
-    pub(crate) fn new(data: &dyn Data, current: Option<StreamId>, sessions: &[String]) -> NameSearch {
+    ///
+    /// A name that several streams have is that of the current stream if it is open, else that of
+    /// the worst problem, else that of the newest stream.
+    pub(crate) fn new(data: &dyn Data, common: &Common) -> NameSearch {
+        let mut streams = data.streams();
+        streams.sort_by_key(|fact| std::cmp::Reverse(fact.stream));
+        let open: HashSet<StreamId> =
+            streams.iter().filter(|fact| fact.closed.is_none()).map(|fact| fact.stream).collect();
+        let current = common.current_stream.filter(|stream| open.contains(stream));
+        let problems = common.problems.all.clone();
         let mut tracks: Vec<(StreamId, TypeUrl)> =
             data.summaries().into_iter().map(|cell| (cell.stream, cell.type_url)).collect();
         tracks.sort_by_cached_key(|(stream, url)| {
-            (Some(*stream) != current, std::cmp::Reverse(*stream), xdscope_present::report::type_order(url))
+            let is_about = |problem: &ProblemFact| problem.stream == *stream && problem.type_url == *url;
+            let problem = problems.iter().position(is_about).unwrap_or(usize::MAX);
+            (
+                Some(*stream) != current,
+                problem,
+                !open.contains(stream),
+                std::cmp::Reverse(*stream),
+                type_order(url),
+            )
         });
         let mut fixed: Vec<Place> = Vec::new();
-        let mut streams = data.streams();
-        streams.sort_by_key(|fact| std::cmp::Reverse(fact.stream));
         for fact in &streams {
             let Some(node) = fact.node.as_ref().filter(|node| !node.id.is_empty()) else { continue };
             let place = Place::Node { stream: fact.stream, name: node.id.clone() };
@@ -219,8 +266,8 @@ impl NameSearch {
         }
         fixed.extend(lint::rules().map(|rule| Place::Rule(rule.id)));
         fixed.extend(TypeState::ALL.into_iter().map(Place::State));
-        fixed.extend(sessions.iter().cloned().map(Place::Session));
-        NameSearch { fixed, clients, tracks, ..NameSearch::default() }
+        fixed.extend(common.info.sessions.iter().cloned().map(Place::Session));
+        NameSearch { fixed, problems, clock: common.clock, clients, tracks, ..NameSearch::default() }
     }
 
     /// Starts again with another text. What is known at once is found at once, also a resource of
@@ -243,6 +290,7 @@ impl NameSearch {
                 }
             }
             self.fixed = fixed;
+            self.find_in_problems();
         }
         let exact: Vec<(StreamId, TypeUrl)> = self
             .tracks
@@ -254,6 +302,24 @@ impl NameSearch {
             .collect();
         for (stream, type_url) in exact {
             self.add(0, Place::Resource { stream, type_url, name: name.into() });
+        }
+    }
+
+    /// Finds what is typed in the words of problems: also names of resources that do not exist.
+    fn find_in_problems(&mut self) {
+        let wanted = self.wanted.clone();
+        if wanted.len() < MIN_WORD {
+            return;
+        }
+        for problem in std::mem::take(&mut self.problems) {
+            let words = report::problem_with_reason(&problem, &self.clock);
+            let trim = |word: &str| word.trim_matches(|c: char| c.is_ascii_punctuation()).to_owned();
+            let mut names = words.split_whitespace().map(trim);
+            if let Some(name) = names.find(|word| class_of(word, &wanted).is_some_and(|class| class < 4)) {
+                let destination = Box::new(problem_place::destination(&problem));
+                self.add(PROBLEM_CLASS, Place::Problem { name, words, destination });
+            }
+            self.problems.push(problem);
         }
     }
 
@@ -351,8 +417,11 @@ impl NameSearch {
 mod tests {
     use std::time::{Duration, Instant};
 
+    use jiff::tz::TimeZone;
+
     use super::*;
     use crate::tests::script::{ScriptedStore, large};
+    use crate::widgets::theme::Theme;
 
     fn names(search: &NameSearch) -> Vec<String> {
         search.found().map(|(_, place, _)| place.name()).collect()
@@ -370,7 +439,7 @@ mod tests {
     #[test]
     fn finds_every_kind_of_place() {
         let source = ScriptedStore::gateway();
-        let mut search = NameSearch::new(&source.data(), None, &[]);
+        let mut search = NameSearch::new(&source.data(), &Common::new((80, 24), Theme::MONO, TimeZone::UTC));
         let mut first = |text: &str| {
             search.start(text, &source.data());
             while search.is_searching() {
@@ -391,7 +460,7 @@ mod tests {
     #[test]
     fn searches_many_names_in_slices() {
         let source = large(9_000, 10);
-        let mut search = NameSearch::new(&source.data(), None, &[]);
+        let mut search = NameSearch::new(&source.data(), &Common::new((80, 24), Theme::MONO, TimeZone::UTC));
         search.start("c8999", &source.data());
         assert_eq!(names(&search), ["c8999"], "a name itself is found at once");
         search.start("8998", &source.data());

@@ -32,7 +32,7 @@ impl Alerts {
     pub(crate) fn update(&mut self, common: &Common) {
         let known = self.known.take();
         let mut keys = HashSet::new();
-        for (key, problem) in common.problem_keys() {
+        for (key, problem) in common.problems.keys() {
             let is_new = known.as_ref().is_some_and(|known| !known.contains(&key));
             if is_new && self.pending.is_none() {
                 self.pending = Some(common.problem_words(problem));
@@ -78,7 +78,7 @@ mod tests {
         let model = typed(&source.data(), "");
         let mut alerts = Alerts::default();
         let mut none = model.common.clone();
-        none.problems.clear();
+        none.problems.all.clear();
         alerts.update(&model.common);
         assert_eq!(alerts.take(), None, "what is there at first is not new");
         alerts.update(&none);

@@ -13,6 +13,7 @@ use crossterm::terminal::{
     EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
+use super::background::QUESTION;
 use super::output::OutputQueue;
 use super::wake::Waker;
 
@@ -92,6 +93,11 @@ impl Terminal {
             true => Ok(()),
             false => Err(io::Error::other("a crash on another thread ended the screens")),
         }
+    }
+
+    /// Asks for the colour of the background. The answer comes among the keys.
+    pub(crate) fn ask_background(&self) {
+        self.0.output.push(QUESTION);
     }
 
     /// Uses the mouse, or leaves it to the terminal.

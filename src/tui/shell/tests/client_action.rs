@@ -16,7 +16,7 @@ fn client() -> (Model, Story) {
     let mut model = model(100, 30, PLAIN);
     model.common.info = Info { client: true, ..info() };
     let mut data = story();
-    for state in data.states.iter_mut().filter(|state| state.state == TypeState::Stale) {
+    for state in data.states.iter_mut().filter(|state| state.summary.state == TypeState::Stale) {
         state.pending = vec![Arc::from("b7"), Arc::from("b8")];
     }
     (model, data)

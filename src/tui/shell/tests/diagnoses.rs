@@ -1,10 +1,14 @@
 //! The table of diagnoses in docs/diagnoses.md: at most two keys from the first screen.
 
+use std::path::Path;
+
 use crate::input::screen_id::ScreenId;
 use crate::tests::script::ScriptedStore;
 use crate::tests::{PLAIN, drawn_text, model, type_keys};
+use xdscope_engine::problems::{Problem, ProblemFact};
 
 use super::every_key::harness_key;
+use super::meshes::RECORDINGS;
 use super::places::{PROBLEMS, replayed};
 
 const TABLE: &str = include_str!("../../../../docs/diagnoses.md");
@@ -43,5 +47,94 @@ fn ten_diagnoses_need_at_most_two_keys() {
                 "{question}"
             );
         }
+    }
+}
+
+/// A question, at most two keys, and the words about a problem that must then be on the screen;
+/// `None` if the problem does not raise the question.
+type Diagnosis = (&'static str, &'static str, fn(&ProblemFact) -> Option<Vec<String>>);
+
+/// The beginning of a name, which stays when the name is cut.
+fn head(name: &str) -> String {
+    name.chars().take(8).collect()
+}
+
+const DIAGNOSES: [Diagnosis; 10] = [
+    ("which resource is refused", "6", |problem| match &problem.problem {
+        Problem::Refused(_) => Some(vec![head(problem.resource_names().first()?)]),
+        _ => None,
+    }),
+    ("why is it refused", "6", |problem| match &problem.problem {
+        Problem::Refused(_) => Some(vec![problem.reason()?.split(": ").last()?.chars().take(20).collect()]),
+        _ => None,
+    }),
+    ("which name never came", "7", |problem| match &problem.problem {
+        Problem::Owed(owed) => Some(vec![head(owed.names.first()?)]),
+        _ => None,
+    }),
+    ("what is stuck in warming", "8", |problem| match &problem.problem {
+        Problem::Warming(warming) => Some(vec![head(&warming.first.name)]),
+        _ => None,
+    }),
+    ("which client does not answer", "", |problem| match &problem.problem {
+        Problem::Unanswered { .. } => Some(vec![head(problem.node.as_deref()?), "STALE".to_owned()]),
+        _ => None,
+    }),
+    ("whose streams fail", "", |problem| match &problem.problem {
+        Problem::Failing(_) => Some(vec![head(problem.node.as_deref()?), "FAILING".to_owned()]),
+        _ => None,
+    }),
+    ("which route points nowhere", "9", |problem| match &problem.problem {
+        Problem::Broken(finding) if finding.rule.id.contains("route") => Some(vec![head(finding.rule.id)]),
+        _ => None,
+    }),
+    ("what changed", "5", |problem| match &problem.problem {
+        Problem::Refused(_) => Some(vec!["push #".to_owned()]),
+        _ => None,
+    }),
+    ("who has the change", "5W", |problem| match &problem.problem {
+        Problem::Refused(_) => Some(vec![head(problem.node.as_deref()?)]),
+        _ => None,
+    }),
+    ("which server is silent", "", |problem| match &problem.problem {
+        Problem::Owed(_) if problem.blame.word() == "server" => {
+            Some(vec![head(problem.node.as_deref()?), "server owes".to_owned()])
+        }
+        _ => None,
+    }),
+];
+
+/// The scripts in some folders of fixtures, and the recordings of real clients.
+fn sources() -> Vec<(String, ScriptedStore)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures");
+    let scripts = ["tui", "views", "cli"].into_iter().flat_map(|folder| {
+        let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+        entries.map(move |entry| format!("tests/fixtures/{folder}/{}", entry.file_name().to_string_lossy()))
+    });
+    let scripts = scripts.filter(|path| path.ends_with(".xds"));
+    let paths = scripts.chain(RECORDINGS.map(str::to_owned));
+    paths.map(|path| (path.clone(), ScriptedStore::recorded(&path))).collect()
+}
+
+#[test]
+fn each_diagnosis_takes_two_keys_on_several_recordings() {
+    let sources = sources();
+    for (question, keys, words) in DIAGNOSES {
+        assert!(keys.len() <= 2);
+        let mut answered = 0;
+        for (path, source) in &sources {
+            let mut model = model(160, 45, PLAIN);
+            type_keys(&mut model, &source.data(), "");
+            // The keys are about the worst problem that raises the question.
+            let mut problems = model.common.problems.all.iter().filter(|problem| problem.is_wrong());
+            let Some(wanted) = problems.find_map(words) else { continue };
+            type_keys(&mut model, &source.data(), keys);
+            let shown = drawn_text(&model);
+            for word in wanted {
+                assert!(shown.contains(&word), "{question} {keys}, {path}: {word}\n{shown}");
+            }
+            answered += 1;
+        }
+        assert!(answered >= 2, "{question}: {answered} recordings");
     }
 }

@@ -172,7 +172,7 @@ fn filter_of_other_rows_hides_nothing() {
         ("6", "kind:nack", "screens 3, 9"),
         ("7", "dir:req", "screens 3, 9"),
         ("1", "has:eds_cluster_config", "screens 3, 4, 7, 9"),
-        ("3", "state:nack", "screens 1, 2, 4, 6, 7, 9"),
+        ("3", "state:nack", "screens 1, 2, 4, 6, 7, 8, 9"),
         ("3", "state:nack rule:nack-resend-loop", "no screen"),
     ] {
         let keys = format!("{screen}/{filter}<enter>");

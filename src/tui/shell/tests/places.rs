@@ -54,7 +54,7 @@ fn walk_of_problems_is_the_same_live_and_replayed() {
             for key in ["}", "}", "}", "{", "}"] {
                 let effects = type_keys(&mut model, &source.data(), key);
                 assert_eq!(effects, [], "{keys}{key} does not move the time cursor");
-                let chosen = model.common.chosen_problem().map(|problem| (problem.kind, problem.stream));
+                let chosen = model.common.problems.chosen().map(|problem| (problem.kind, problem.stream));
                 seen.push((model.screen, model.common.scope.clone(), chosen));
             }
             seen
@@ -104,17 +104,17 @@ fn first_and_last_move_in_lists_live_and_replayed() {
 #[test]
 fn every_problem_opens_its_evidence_and_stays_in_the_list() {
     let source = ScriptedStore::new(PROBLEMS);
-    let count = typed(&source.data(), "").common.problem_count();
+    let count = typed(&source.data(), "").common.problems.count();
     let mut seen = Vec::new();
     for at in 0..count {
         for narrowed in ["", "t", "/type:cds<enter>"] {
             let mut model = typed(&source.data(), &"}".repeat(at + 1));
-            assert_eq!((model.common.pane, model.common.problem_index()), (Pane::Second, at));
-            let kind = model.common.chosen_problem().expect("a problem").kind;
+            assert_eq!((model.common.pane, model.common.problems.index()), (Pane::Second, at));
+            let kind = model.common.problems.chosen().expect("a problem").kind;
             let word = kind.word();
             type_keys(&mut model, &source.data(), narrowed);
             // The narrowed list may choose another one.
-            if model.common.problem_index() != at {
+            if model.common.problems.index() != at {
                 continue;
             }
             type_keys(&mut model, &source.data(), "<enter>");
@@ -150,10 +150,10 @@ fn every_problem_opens_its_evidence_and_stays_in_the_list() {
             }
             assert!(model.common.filter.is_none(), "{word}: a filter could hide the evidence");
             let listed =
-                |model: &Model| model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
+                |model: &Model| model.common.problems.all.iter().filter(|problem| problem.is_wrong()).count();
             assert_eq!(listed(&model), count);
             type_keys(&mut model, &source.data(), "1");
-            assert_eq!(model.common.problems_listed().len(), model.common.problems.len(), "{word}");
+            assert_eq!(model.common.problems.listed().len(), model.common.problems.all.len(), "{word}");
             seen.push(word);
         }
     }

@@ -20,7 +20,7 @@ fn place(model: &Model) -> (ScreenId, Scope) {
 #[test]
 fn next_problem_opens_the_same_place_from_every_screen() {
     let source = ScriptedStore::gateway();
-    let count = typed(&source.data(), "").common.problem_count();
+    let count = typed(&source.data(), "").common.problems.count();
     assert!(count > 2);
     let visit = |from: &str| {
         let mut model = typed(&source.data(), from);
@@ -59,13 +59,13 @@ fn way_back_leads_to_the_start_of_the_walk() {
 fn chosen_problem_stays_chosen_when_others_come() {
     let mut data = story();
     let mut model = typed(&data, "}}");
-    let chosen = |model: &Model| model.common.chosen_problem().map(|problem| problem.kind);
+    let chosen = |model: &Model| model.common.problems.chosen().map(|problem| problem.kind);
     let before = chosen(&model);
     data.problems.remove(0);
     update(&mut model, Msg::Changed, &data);
     assert_eq!(chosen(&model), before);
     type_keys(&mut model, &data, "2}");
-    let node = model.common.chosen_problem().and_then(|problem| problem.node.clone());
+    let node = model.common.problems.chosen().and_then(|problem| problem.node.clone());
     assert_eq!(node.as_deref(), Some("ratings-v1-77d0"), "the next one, also on another screen");
     data.problems.clear();
     type_keys(&mut model, &data, "}");
@@ -109,7 +109,7 @@ fn title_has_the_figures_of_a_tap_that_keeps_up() {
 fn title_counts_what_the_list_has() {
     let source = ScriptedStore::gateway();
     let model = typed(&source.data(), "");
-    let wrong = model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
+    let wrong = model.common.problems.all.iter().filter(|problem| problem.is_wrong()).count();
     let shown = drawn_text(&model);
     assert!(line(&shown, "xdscope  ").contains(&format!("! {wrong} problems")), "{shown}");
 }
@@ -121,7 +121,7 @@ fn next_problem_goes_on_after_a_return_by_number() {
     let mut seen = Vec::new();
     for _ in 0..3 {
         type_keys(&mut model, &source.data(), "}");
-        seen.push(model.common.problem_index());
+        seen.push(model.common.problems.index());
         type_keys(&mut model, &source.data(), "<enter>1");
     }
     assert_eq!(seen, [0, 1, 2]);

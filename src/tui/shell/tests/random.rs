@@ -56,7 +56,7 @@ fn part(rows: usize, streams: usize) -> Story {
     let mut part = story();
     part.rows.truncate(rows);
     part.streams.truncate(streams);
-    part.states.retain(|state| part.streams.iter().any(|stream| stream.stream == state.stream));
+    part.states.retain(|state| part.streams.iter().any(|stream| stream.stream == state.summary.stream));
     part
 }
 
@@ -150,7 +150,7 @@ impl Write for Output {
 /// The number of keys and clicks on each screen in place of [`MESSAGES`]; see CONTRIBUTING.md.
 const MESSAGES_VARIABLE: &str = "XDSCOPE_KEYS";
 /// Keys and clicks on each screen.
-const MESSAGES: usize = 1_000;
+const MESSAGES: usize = 1_200;
 /// Messages between two new sizes.
 const MESSAGES_PER_RESIZE: usize = 20;
 /// Messages between two frames that are compared with the terminal.

@@ -53,6 +53,25 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
     assert!(shown.contains("All screens show this moment again."), "{shown}");
 }
 
+/// A filter or a scope of an earlier step hides nothing of a later one.
+#[test]
+fn tour_is_true_with_a_filter_in_force() {
+    let source = ScriptedStore::new(PROBLEMS);
+    let mut model = toured(100, 40);
+    let mut at = |keys: &str, step: usize, sees: &str| {
+        type_keys(&mut model, &source.data(), keys);
+        let shown = drawn_text(&model);
+        assert!(shown.contains(&format!("tour, step {step} of 11")), "{keys}\n{shown}");
+        assert!(shown.contains(sees) && !shown.contains("nothing matches"), "{keys}: {sees}\n{shown}");
+    };
+    at("}", 2, "problem 1 of");
+    at("6d3Lt", 5, "one arrow each");
+    at("/kind:nack<enter>", 6, "match kind:nack");
+    at("7", 7, "server owes");
+    at("8", 8, "from listeners to endpoints");
+    at("", 8, "reviews");
+}
+
 #[test]
 fn keys_to_press_stay_on_a_small_terminal() {
     let source = ScriptedStore::new(PROBLEMS);

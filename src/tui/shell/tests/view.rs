@@ -66,9 +66,9 @@ fn escapes_hostile_text() {
         row.row.type_url = evil.into();
     }
     for state in &mut data.states {
-        state.type_url = evil.into();
-        state.in_force = Some(evil.into());
-        state.missing = vec![evil.into()];
+        state.summary.type_url = evil.into();
+        state.versions.in_force = Some(evil.into());
+        state.subscription.missing = vec![evil.into()];
     }
     for stream in &mut data.streams {
         stream.method = evil.to_owned();
@@ -94,6 +94,7 @@ fn escapes_hostile_text() {
             unanswered: None,
             unused: 0,
             users: Vec::new(),
+            broken: None,
         });
         problem.node = Some(evil.into());
     }
@@ -146,7 +147,7 @@ fn verdict_is_the_worst_problem_on_every_screen() {
     }
     let source = ScriptedStore::gateway();
     let model = typed(&source.data(), "");
-    let more = model.common.problem_count() - 1;
+    let more = model.common.problems.count() - 1;
     assert!(verdict(&source.data(), "").contains(&format!("+{more} more  }}")), "one list");
 }
 

@@ -6,68 +6,81 @@ use ratatui::layout::Rect;
 
 use crate::data::{ReplayBar, Sign};
 use crate::shell::model::Model;
-use crate::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::widgets::chart::{SparkValue, spark_text};
+use crate::widgets::canvas::{Canvas, StyledLine, line_width, plain, span};
+use crate::widgets::layout::split;
 use crate::widgets::theme::Glyphs;
 use xdscope_present::report::Role;
 use xdscope_present::text::width;
 use xdscope_wire::event::Time;
 use xdscope_wire::text::{count, time_of_day};
 
+/// The place of the track, and the words beside it.
+struct TrackLine {
+    /// Playing or paused, and the time of day.
+    lead: StyledLine,
+    /// Speed and position.
+    end: String,
+    area: Rect,
+}
+
+impl TrackLine {
+    fn new(model: &Model, area: Rect, bar: &ReplayBar) -> TrackLine {
+        let untimed = model.common.clock.untimed;
+        let state = if bar.playing { " >  " } else { " || " };
+        let (position, end) = if untimed {
+            (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages)))
+        } else {
+            (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO)))
+        };
+        let now = if untimed {
+            String::new()
+        } else {
+            time_of_day(bar.now, model.common.clock, &model.common.zone)
+        };
+        let end = format!("  {}x  {position} / {end} ", bar.speed.times());
+        let lead =
+            vec![span(state, if bar.playing { Role::Ok } else { Role::Warn }), plain(format!("{now}  "))];
+        let start = u16::try_from(line_width(&lead) + 1).unwrap_or(area.width);
+        let used = u16::try_from(width(&end) + 1).unwrap_or(area.width).saturating_add(start);
+        let area = Rect { x: area.x.saturating_add(start), width: area.width.saturating_sub(used), ..area };
+        TrackLine { lead, end, area }
+    }
+}
+
+/// Draws the marks around the time cursor and, with two rows, the volume above them.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
-    let untimed = model.common.clock.untimed;
-    let state = if bar.playing { " >  " } else { " || " };
-    let (position, end) = if untimed {
-        (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages)))
-    } else {
-        (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO)))
-    };
-    let now =
-        if untimed { String::new() } else { time_of_day(bar.now, model.common.clock, &model.common.zone) };
-    let right = format!("  {}x  {position} / {end} ", bar.speed.times());
-    let left = format!("{now}  ");
-    let used = width(state) + width(&left) + width(&right) + 2;
-    let cells = usize::from(area.width).saturating_sub(used);
+    let (volume, marks) = split(area, area.height.saturating_sub(1));
+    let track = TrackLine::new(model, marks, bar);
+    if model.common.clock.untimed {
+        canvas.rule(volume, "", "");
+    } else if !volume.is_empty() {
+        canvas.clear(volume);
+        canvas.text(volume, " messages", Role::Muted);
+        let cells = usize::from(track.area.width);
+        let line = Rect { y: volume.y, ..track.area };
+        canvas.text(line, &volume_bars(model, cells), Role::Muted);
+    }
     let glyphs = canvas.glyphs();
-    let mut line: StyledLine = vec![
-        span(state, if bar.playing { Role::Ok } else { Role::Warn }),
-        plain(left),
-        span(glyphs.track_left, Role::Muted),
-    ];
-    line.extend(track(model, bar, cells, glyphs));
+    let mut line = track.lead;
+    line.push(span(glyphs.track_left, Role::Muted));
+    line.extend(marked(model, bar, usize::from(track.area.width), glyphs, volume.is_empty()));
     line.push(span(glyphs.track_right, Role::Muted));
-    line.push(plain(right));
-    canvas.line(area, &line);
+    line.push(plain(track.end));
+    canvas.clear(marks);
+    canvas.line(marks, &line);
 }
 
-/// The meaning of the letters on the bar.
-pub(super) fn legend() -> String {
-    let signs = Sign::ALL.iter().map(|sign| format!("{} {}", sign.letter(), sign.word()));
-    format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
-}
-
-/// The messages of each cell up to the time cursor as bars, in place of the line.
-fn bars(model: &Model, cells: usize, cursor: usize) -> Vec<char> {
-    let theme = model.common.theme;
-    let rule = theme.glyphs().rule.chars().next().unwrap_or('-');
-    let mut bars = vec![rule; cells];
-    let past = model.common.density.cells(cells);
-    if model.common.clock.untimed || past.iter().sum::<u64>() == 0 {
-        return bars;
+/// Returns the messages up to the time cursor as bars; blanks without times.
+fn volume_bars(model: &Model, cells: usize) -> String {
+    match model.common.clock.untimed {
+        true => " ".repeat(cells),
+        false => model.common.density.spark(model.common.theme, cells),
     }
-    let value = |messages: &u64| SparkValue { value: Some(*messages), role: Role::Muted };
-    let past: Vec<SparkValue> = past.iter().take(cursor + 1).map(value).collect();
-    let text = spark_text(theme, &past).text;
-    for (slot, (bar, messages)) in bars.iter_mut().zip(text.chars().zip(&past)) {
-        if messages.value != Some(0) {
-            *slot = bar;
-        }
-    }
-    bars
 }
 
-/// Draws the position in the recording, with its marks.
-fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> StyledLine {
+/// Returns the position in the recording with its marks, on a line or, if `has_volume`, on the bars
+/// of the messages up to the time cursor.
+fn marked(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs, has_volume: bool) -> StyledLine {
     let Some(last) = cells.checked_sub(1) else { return StyledLine::new() };
     let (value, end) =
         if model.common.clock.untimed { (bar.message, bar.messages) } else { (bar.now.0, bar.end.0) };
@@ -82,7 +95,10 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> Style
             *sign = (*sign).max(Some(mark.sign));
         }
     }
-    let bars = bars(model, cells, cell(value));
+    let bars = volume_bars(model, cells);
+    let bars = bars
+        .chars()
+        .map(|bar| if has_volume && !bar.is_whitespace() { bar.to_string() } else { glyphs.rule.to_owned() });
     let mut line: StyledLine = signs
         .into_iter()
         .zip(bars)

@@ -30,6 +30,9 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
         canvas.rule(Rect { y: notice.y - 1, ..notice }, "", "");
     }
     let line = layout.notice.unwrap_or(layout.keys);
+    if prompts::has_line(model) {
+        canvas.clear(line);
+    }
     let (has_prompt, cursor) = prompts::draw(model, canvas, line);
     if !has_prompt {
         if let Some(text) = &common.notice {
@@ -40,11 +43,8 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Optio
                 None => 1 + u16::from(layout.bar.is_some()) + common.tour_lines,
             };
             notice(canvas, Rect { y: line.y.saturating_sub(over), ..line }, text);
-        } else if layout.notice.is_some() {
-            let hint = match common.info.bar {
-                Some(_) => bar::legend(),
-                None => model.active().hint(common),
-            };
+        } else if layout.notice.is_some() && layout.bar.is_none() {
+            let hint = model.active().hint(common);
             canvas.line(line, &[span(format!(" {hint}"), Role::Muted)]);
         }
     }
@@ -101,7 +101,7 @@ impl Importance {
 fn works(model: &Model, command: Command) -> bool {
     let common = &model.common;
     let has_cursor = common.info.bar.is_some();
-    let has_rows = model.screens.overview.table.streams > 0 || !common.problems.is_empty();
+    let has_rows = model.screens.overview.table.streams > 0 || !common.problems.all.is_empty();
     match command {
         Command::Reconnect if common.info.client => !has_cursor,
         Command::Reconnect => common.info.hold.as_ref().is_some_and(|hold| hold.can_cover_more()),
@@ -114,7 +114,7 @@ fn works(model: &Model, command: Command) -> bool {
             common.info.client && !has_cursor && common.info.mode != Mode::Disconnected
         }
         Command::Record => has_rows && !has_cursor && common.info.recording.is_some(),
-        Command::NextProblem => common.problem_count() > 0,
+        Command::NextProblem => common.problems.count() > 0,
         Command::Palette | Command::Help | Command::Quit | Command::Copy => true,
         _ if has_cursor && Command::TIME.contains(&command) => true,
         command => has_rows && model.active().has_target(command, common),

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::data::Sign;
 use crate::input::command::Command;
 use crate::input::context::Context;
 use crate::input::keymap;
@@ -88,6 +89,12 @@ fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     if model.common.info.bar.is_some() {
         lines.push(vec![span(" Time cursor", Role::Title)]);
         lines.extend(keys(model, Context::Replay, false, width));
+        lines.push(vec![]);
+        lines.push(vec![span(" Marks on the time bar", Role::Title)]);
+        let signs = Sign::ALL.iter().map(|sign| (sign.letter(), sign.word()));
+        lines.extend(
+            signs.chain([("m", "mark")]).flat_map(|(sign, word)| key_lines(&pad(sign, 10), word, width)),
+        );
         lines.push(vec![]);
     }
     lines.push(vec![span(" Everywhere", Role::Title)]);

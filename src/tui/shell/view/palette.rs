@@ -3,6 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::input::keymap;
+use crate::input::screen_id::ScreenId;
 use crate::shell::model::Model;
 use crate::shell::palette::lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
 use crate::widgets::canvas::{Canvas, plain, span};
@@ -23,9 +24,13 @@ pub(super) struct PaletteLines<'a> {
     pub search: &'a PaletteSearch,
 }
 
+/// The fewest lines, with the title and what is typed: all screens are listed at once.
+const MIN_LINES: u16 = 2 + ScreenId::ALL.len() as u16;
+
 /// The areas of the title, of what is typed, and of the lines.
 fn areas(layout: &Layout) -> [Rect; 3] {
-    let (_, area) = split(layout.body, layout.body.height / 2);
+    let lines = layout.body.height.div_ceil(2).max(MIN_LINES);
+    let (_, area) = split(layout.body, layout.body.height.saturating_sub(lines));
     let (title, rest) = split(area, 1);
     let (prompt, list) = split(rest, 1);
     [title, prompt, list]

@@ -14,8 +14,18 @@ use xdscope_present::report::Role;
 use xdscope_present::text::{Keep, cut, width};
 use xdscope_wire::text;
 
+/// Held messages that the question before quitting names.
+const MAX_LISTED_HELD: usize = 4;
 /// Lines of a remark above a prompt.
 const MAX_REMARK_LINES: usize = 6;
+
+/// Whether the top overlay has a prompt or a question on the notice line.
+pub(super) fn has_line(model: &Model) -> bool {
+    !matches!(
+        model.overlays.last(),
+        None | Some(Overlay::Help { .. } | Overlay::Palette { .. } | Overlay::Copy)
+    )
+}
 
 /// Draws the prompt or question of the top overlay, if it has one. Returns whether it has, and the
 /// position of the cursor.
@@ -58,7 +68,15 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
         Overlay::Columns { .. } => " the columns of this list: a number, or j k and Enter".to_owned(),
         Overlay::ConfirmQuit => {
             let streams = text::plural(model.common.info.streams, "stream");
-            format!(" {streams} of clients pass through this: quitting ends them.  y quit  n stay")
+            let held = model.common.info.hold.iter().flat_map(|hold| &hold.held);
+            let held: Vec<String> = held.map(|row| row.fact.id.to_string()).collect();
+            let sent = match held.as_slice() {
+                [] => String::new(),
+                [id] => format!(" {id} is sent as it came;"),
+                ids if ids.len() <= MAX_LISTED_HELD => format!(" {} are sent as they came;", ids.join(", ")),
+                ids => format!(" {} held messages are sent as they came;", ids.len()),
+            };
+            format!("{sent} {streams} of clients pass through this: quitting ends them.  y quit  n stay")
         }
         Overlay::SetMark => " mark this moment: a letter".to_owned(),
         Overlay::GoToMark => " go to the mark: a letter".to_owned(),

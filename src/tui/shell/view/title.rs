@@ -43,15 +43,15 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
 /// Draws the verdict about the source: its worst problem, or that there is none.
 fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let (common, glyphs) = (&model.common, canvas.glyphs());
-    let mut verdict = report::verdict(&common.problems, &common.census, &common.clock, common.now);
-    let mut symbol = match verdict.problem.and_then(|at| common.problems.get(at)) {
+    let mut verdict = report::verdict(&common.problems.all, &common.census, &common.clock, common.now);
+    let mut symbol = match verdict.problem.and_then(|at| common.problems.all.get(at)) {
         Some(problem) => theme::problem_symbol(problem, glyphs),
         None if verdict.role == Role::Ok => glyphs.ok,
         None => "-",
     };
     let mut keep = Keep::Reason;
     if common.info.mode == Mode::Disconnected
-        && common.problem_count() == 0
+        && common.problems.count() == 0
         && let Some(why) = &common.info.notice
     {
         (symbol, verdict.text, verdict.role) = ("!", text::display_safe(why).into_owned(), Role::Bad);
@@ -62,18 +62,18 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     if common.info.is_opening() {
         let read = common.info.read_percent.map(|percent| format!(": {percent}%")).unwrap_or_default();
         symbol = glyphs.reading;
-        verdict.text = match common.problem_count() {
+        verdict.text = match common.problems.count() {
             0 => format!("reading{read}; no problem in what has been read"),
             _ => format!("reading{read}; so far {}", verdict.text),
         };
-        verdict.role = if common.problem_count() == 0 { Role::Muted } else { verdict.role };
+        verdict.role = if common.problems.count() == 0 { Role::Muted } else { verdict.role };
     }
     let key = model.keys.key_of(Command::NextProblem).map_or("", |key| keymap::shown_key(key, glyphs));
     let right = match verdict.more {
         0 => String::new(),
         more => format!("+{} more  ", count(more as u64)),
     };
-    let key = if common.problem_count() > 0 { key } else { "" };
+    let key = if common.problems.count() > 0 { key } else { "" };
     let used = u16::try_from(width(&right) + width(key) + 2).unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
     let fits = |text: &String| width(text) + 4 <= usize::from(room.width);
@@ -165,10 +165,12 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
             right.push(plain(format!("adds {}  ", delay_words(delay))));
         }
     }
-    match model.common.problem_count() {
+    match model.common.problems.count() {
         0 => {}
         n if layout.narrow => right.push(span(format!("! {n}  "), Role::Warn)),
-        _ => right.push(span(format!("! {}  ", report::problem_count(&model.common.problems)), Role::Warn)),
+        _ => {
+            right.push(span(format!("! {}  ", report::problem_count(&model.common.problems.all)), Role::Warn))
+        }
     }
     if info.bar.is_none() {
         right.push(plain(model.common.time_of_day(model.common.now)));

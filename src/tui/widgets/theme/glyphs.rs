@@ -44,6 +44,8 @@ glyphs! {
     bad "✗" "x";
     wait "⋯" ".";
     miss "∅" "0";
+    /// Client and server believe different things.
+    diverged "≠" "/";
     /// A source that is being read.
     reading "◐" "%";
     /// Streams of a client that end again and again.
@@ -75,6 +77,7 @@ pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
             '…' => out.push_str(".."),
             '×' => out.push('x'),
             '·' | '–' | '—' => out.push('-'),
+            '≠' => out.push('/'),
             c => out.push(c),
         }
     }

@@ -70,6 +70,12 @@ impl Theme {
         }
     }
 
+    /// The colour of plain text on the selected row.
+    pub(crate) fn selected_text(self) -> Color {
+        let own = self.palette.color(ThemeRole::Text);
+        self.palette.selected_text.or(own).unwrap_or_default()
+    }
+
     pub(crate) fn glyphs(self) -> &'static Glyphs {
         Glyphs::choose(self.ascii)
     }

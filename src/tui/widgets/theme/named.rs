@@ -45,6 +45,7 @@ impl Paint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedTheme {
     paints: [Paint; 7],
+    selected_text: Paint,
     is_contrast: bool,
 }
 
@@ -66,13 +67,29 @@ const fn colors(hex: [u32; 7]) -> NamedTheme {
             rgb(bad, Some(Color::Red)),
             rgb(selection, None),
         ],
+        selected_text: Paint::Own,
         is_contrast: false,
     }
 }
 
 impl NamedTheme {
-    /// The terminal's own colours.
+    /// The terminal's own colours, for a background that is not known: the selected row has a
+    /// background and text of its own, so that the colours of states stay readable there.
     pub const DEFAULT: NamedTheme = NamedTheme {
+        paints: [
+            Paint::Own,
+            Paint::Ansi(Color::DarkGray),
+            Paint::Ansi(Color::Cyan),
+            Paint::Ansi(Color::Green),
+            Paint::Ansi(Color::Yellow),
+            Paint::Ansi(Color::Red),
+            rgb(0x30_3030, None),
+        ],
+        selected_text: rgb(0xe4_e4e4, None),
+        is_contrast: false,
+    };
+    /// The terminal's own colours, for themes that set some of them.
+    pub const OWN: NamedTheme = NamedTheme {
         paints: [
             Paint::Own,
             Paint::Ansi(Color::DarkGray),
@@ -82,13 +99,15 @@ impl NamedTheme {
             Paint::Ansi(Color::Red),
             Paint::Own,
         ],
+        selected_text: Paint::Own,
         is_contrast: false,
     };
     pub const DARK: NamedTheme =
         colors([0xd8dee9, 0x7b8799, 0x7aa2f7, 0x9ece6a, 0xe0af68, 0xf7768e, 0x2f3549]);
     pub const LIGHT: NamedTheme =
         colors([0x2e3440, 0x6b7688, 0x2e5aac, 0x38711c, 0x8a5a14, 0xb3263c, 0xdfe5f2]);
-    pub const MONO: NamedTheme = NamedTheme { paints: [Paint::Own; 7], is_contrast: false };
+    pub const MONO: NamedTheme =
+        NamedTheme { paints: [Paint::Own; 7], selected_text: Paint::Own, is_contrast: false };
     /// Bright and bold.
     pub const CONTRAST: NamedTheme = NamedTheme {
         paints: [
@@ -100,11 +119,16 @@ impl NamedTheme {
             Paint::Ansi(Color::LightRed),
             Paint::Own,
         ],
+        selected_text: Paint::Own,
         is_contrast: true,
     };
 
     pub fn palette(self, depth: ColorDepth) -> Palette {
-        Palette { colors: self.paints.map(|paint| paint.color(depth)), is_contrast: self.is_contrast }
+        Palette {
+            colors: self.paints.map(|paint| paint.color(depth)),
+            selected_text: self.selected_text.color(depth),
+            is_contrast: self.is_contrast,
+        }
     }
 
     /// Sets the colour of a role. Returns `None` if the text is not a colour.

@@ -68,13 +68,15 @@ impl ThemeRole {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Palette {
     pub(super) colors: [Option<Color>; 7],
+    /// Text on the selected row, where that is neither the terminal's own nor [`ThemeRole::Text`].
+    pub(super) selected_text: Option<Color>,
     /// Bold styles, and no faint ones.
     pub(super) is_contrast: bool,
 }
 
 impl Palette {
     /// Weight alone.
-    pub const MONO: Palette = Palette { colors: [None; 7], is_contrast: false };
+    pub const MONO: Palette = Palette { colors: [None; 7], selected_text: None, is_contrast: false };
 
     /// The 16 colours of the terminal.
     pub const SIXTEEN: Palette = Palette {
@@ -87,6 +89,7 @@ impl Palette {
             Some(Color::Red),
             None,
         ],
+        selected_text: None,
         is_contrast: false,
     };
 

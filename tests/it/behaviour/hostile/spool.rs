@@ -90,8 +90,8 @@ impl Stalled {
             self.see(|store| {
                 let states = store.states();
                 let state = states.first()?;
-                let accepted = state.in_force.as_deref() == Some(version.to_string().as_str());
-                (accepted && state.state == TypeState::Synced).then_some(())
+                let accepted = state.versions.in_force.as_deref() == Some(version.to_string().as_str());
+                (accepted && state.summary.state == TypeState::Synced).then_some(())
             })
         });
     }
@@ -182,7 +182,7 @@ fn view_counts_messages_that_have_no_room() {
     tap.see(|store| {
         assert_eq!(store.gaps(), lost, "later messages are whole");
         assert_eq!(store.messages(), 1 + 8 * 2, "lost messages have numbers too");
-        assert_eq!(store.states()[0].resources, u64::from(PUSH.0), "the state is known again");
+        assert_eq!(store.states()[0].summary.resources, u64::from(PUSH.0), "the state is known again");
     });
     drop(pair);
     let (file, _) = tap.running.stop().expect("a recording");
@@ -264,8 +264,8 @@ fn follows_the_stream_again_after_dropped_messages() {
     assert_eq!(store.messages() + lost, 1 + 8 * 2, "each message is seen or counted");
     assert_eq!(store.streams().len(), 1, "the connection is not opaque");
     let state = &store.states()[0];
-    assert_eq!(state.in_force.as_deref(), Some(version.to_string().as_str()));
-    assert_eq!(state.resources, u64::from(PUSH.0), "the state is known again");
+    assert_eq!(state.versions.in_force.as_deref(), Some(version.to_string().as_str()));
+    assert_eq!(state.summary.resources, u64::from(PUSH.0), "the state is known again");
     drop(pair);
     writer.finish().expect("a complete recording");
     let (mut messages, mut bytes) = (0, 0);

@@ -68,11 +68,13 @@ impl Seen {
         assert_eq!(self.code, Some(1), "{all}");
         let is_count = |line: &&str| line.ends_with(" problem") || line.ends_with(" problems");
         let first = self.status.lines().find(|line| !is_count(line)).unwrap_or_default();
-        let shown = self
-            .overview
-            .lines()
-            .find(|line| line.starts_with("│▌") || line.starts_with("│ ! "))
-            .unwrap_or_default();
+        let rows = self.overview.lines().skip_while(|line| !line.contains(" STATE ")).skip(1);
+        // Beside the list is a pane that shows the evidence of the chosen problem.
+        let mut rows = rows.filter_map(|line| line.split('│').next());
+        let is_next = |line: &str| line.chars().nth(1).is_none_or(|mark| mark != ' ');
+        let first_row = rows.next().unwrap_or_default().to_owned();
+        let shown = rows.take_while(|line| !is_next(line)).fold(first_row, |text, line| text + line);
+        let shown = shown.split(['▌', ' ']).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         for word in in_status {
             assert!(first.contains(word), "status lacks {word:?}: {all}");
         }

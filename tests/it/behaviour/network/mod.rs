@@ -1,6 +1,7 @@
 //! Client, control plane and tap on the wire, with faults and TLS.
 
 pub mod attach;
+pub mod check;
 pub mod client;
 pub mod doctor;
 pub mod failing;

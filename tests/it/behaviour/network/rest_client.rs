@@ -21,7 +21,7 @@ use crate::support::{
     process::{Child, accepted, free_port},
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, listener},
     tap::{Recording, xdscope},
-    wait::{wait_for, wait_within},
+    wait::wait_for,
     world::World,
 };
 
@@ -399,25 +399,26 @@ fn polls_one_at_a_time_in_canonical_json() {
 fn keeps_polling_after_invalid_responses() {
     let Some(world) = World::open("keeps_polling_after_invalid_responses") else { return };
     let log = world.folder().join("watch.log");
-    let server = Scripted::start(move |n, _| match n {
-        0 => Answer::Say(503, "overloaded".into()),
-        1 => {
-            // The client shows what is wrong several times a second.
-            let is_shown = |log: Vec<u8>| String::from_utf8_lossy(&log).contains("overloaded");
-            let _ =
-                wait_within(Duration::from_secs(4), || std::fs::read(&log).is_ok_and(is_shown).then_some(()));
-            Answer::Hang
+    let failed = "the poll failed: HTTP status 503";
+    let is_shown = move || std::fs::read_to_string(&log).is_ok_and(|log| log.contains(failed));
+    // Polls since the client showed the failure: it shows what is wrong several times a second.
+    let since = AtomicUsize::new(0);
+    let server = Scripted::start(move |_, _| {
+        if since.load(Ordering::SeqCst) == 0 && !is_shown() {
+            return Answer::Say(503, "overloaded".into());
         }
-        2 => Answer::Say(200, "<html>".into()),
-        3 => Answer::Say(200, clusters("1")),
-        4 => Answer::Hang,
-        5 => Answer::Say(200, clusters("2")),
-        6 => Answer::Say(200, clusters("3")),
-        _ => Answer::Say(304, String::new()),
+        match since.fetch_add(1, Ordering::SeqCst) {
+            0 => Answer::Hang,
+            1 => Answer::Say(200, "<html>".into()),
+            2 => Answer::Say(200, clusters("1")),
+            3 => Answer::Hang,
+            4 => Answer::Say(200, clusters("2")),
+            5 => Answer::Say(200, clusters("3")),
+            _ => Answer::Say(304, String::new()),
+        }
     });
     let watch = Watch::start(&world, server.address, &JUST_CDS);
-    wait_for("version 3", || (server.poll(7)["versionInfo"] == "3").then_some(()));
-    assert!(watch.child.log().contains("the poll failed: HTTP status 503"), "{}", watch.child.log());
+    wait_for("version 3", || (server.polls().last()?.body["versionInfo"] == "3").then_some(()));
     assert!(watch.child.log().contains("overloaded"), "the server's own words");
     assert_eq!(server.most.load(Ordering::SeqCst), 1);
     let recording = watch.stop();

@@ -144,7 +144,7 @@ fn compares_recording_with_script_and_capture() {
 fn tap_rejects_client_flags() {
     for (args, wanted) in [
         (&["--token-file", "t"][..], "next   -H \"authorization: Bearer $(cat FILE)\""),
-        (&["--token-env", "HOME"], "--token-env can't be had on a tap: the streams are its clients'"),
+        (&["--token-env", "HOME"], "--token-env does nothing on a tap: the streams are those of its clients"),
         (&["-H", "x-a"], "-H wants a name, a colon and a value: there is no colon"),
         (&["-H", "x a: b"], "the text before the colon is not a header name"),
         (&["-H", ":path: /"], "-H cannot set pseudo-headers"),

@@ -1,8 +1,11 @@
 //! Verbs, screens and files, and whether all views agree.
 
 pub mod agree;
+pub mod background;
 pub mod cli;
 pub mod config;
+pub mod fleet;
+pub mod kubernetes;
 pub mod meshes;
 pub mod output;
 pub mod packages;

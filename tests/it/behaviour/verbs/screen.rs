@@ -169,7 +169,7 @@ impl Terminal {
     }
 
     /// Waits until the program has written these bytes.
-    fn until_written(&self, bytes: &[u8]) {
+    pub fn until_written(&self, bytes: &[u8]) {
         let is_written = |_: &vt100::Screen| {
             let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
             written.windows(bytes.len()).any(|part| part == bytes)
@@ -501,6 +501,7 @@ pub fn run_panicking_screens(at: PathBuf) {
     let (_send, messages) = mpsc::channel();
     let (_waker, wake) = xdscope_tui::wake_pair().expect("a pipe");
     let options = xdscope_tui::Options {
+        asks_background: false,
         theme: Theme::default(),
         palettes: Vec::new(),
         zone: jiff::tz::TimeZone::UTC,

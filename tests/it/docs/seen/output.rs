@@ -60,7 +60,7 @@ pub fn run(args: &[String]) -> Output {
         env: Box::new(|name| (name == "LANG").then(|| "C.UTF-8".to_owned())),
         zone: TimeZone::UTC,
         is_unanswered: false,
-        attached: Vec::new(),
+        copies: Vec::new(),
     };
     let exit =
         run_in(std::iter::once("xdscope").chain(args.iter().map(String::as_str)).map(Into::into), &mut io);

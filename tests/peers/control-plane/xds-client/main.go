@@ -32,7 +32,7 @@ import (
 
 const (
 	say       = "/test.Echo/Say"
-	callLimit = 10 * time.Second
+	callLimit = 30 * time.Second
 	variable  = "GRPC_XDS_BOOTSTRAP"
 )
 

@@ -97,7 +97,7 @@ impl ClientNeeds<'_> {
 
 /// Whether the client of an aggregated stream may be one of gRPC, and all its requests are known.
 fn is_like_grpc(stream: &Stream) -> bool {
-    let is_known = stream.is_aggregated() && !stream.open.partial && stream.lost.is_none();
+    let is_known = stream.is_aggregated() && !stream.open.partial && stream.losses.lost.is_none();
     // The client of xdscope may watch routes only.
     is_known
         && !stream.is_of_xdscope()

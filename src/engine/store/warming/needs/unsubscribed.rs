@@ -44,7 +44,7 @@ impl ClientNeeds<'_> {
     /// before, and that no open stream of its node requests. Empty if a request may be unknown.
     pub(crate) fn unsubscribed_names(&self) -> UnsubscribedNames {
         let (stream, streams) = (self.stream, self.open_streams());
-        let is_unknown = |stream: &&Stream| stream.open.partial || stream.lost.is_some();
+        let is_unknown = |stream: &&Stream| stream.open.partial || stream.losses.lost.is_some();
         let mut names = UnsubscribedNames::new();
         if !stream.is_aggregated() || streams.iter().any(is_unknown) {
             return names;

@@ -293,7 +293,8 @@ fn cluster_in_a_held_push_is_not_missing_because_of_the_server() {
         let problems = xdscope_engine::problems::problems(&store, &findings);
         assert_eq!(problems.iter().any(|problem| problem.blame == Blame::Server), hold == 0, "{problems:?}");
         let states = store.states();
-        let clusters = states.iter().find(|of| of.stream == StreamId(2) && of.type_url.as_str() == CDS);
-        assert_eq!(clusters.map(|of| of.state), Some(state));
+        let clusters =
+            states.iter().find(|of| of.summary.stream == StreamId(2) && of.summary.type_url.as_str() == CDS);
+        assert_eq!(clusters.map(|of| of.summary.state), Some(state));
     }
 }

@@ -89,9 +89,9 @@ fn differences(schema: &Arc<Schema>, session: &Session) -> Vec<String> {
 
 fn compare(analysis: &Analysis, truth: &Truth, out: &mut Vec<String>) {
     let states = analysis.states();
-    let state = states
-        .iter()
-        .find(|state| state.stream.0 == truth.stream && state.type_url.as_str().ends_with(truth.type_name));
+    let state = states.iter().find(|state| {
+        state.summary.stream.0 == truth.stream && state.summary.type_url.as_str().ends_with(truth.type_name)
+    });
     let Some(state) = state else {
         if truth.is_recorded {
             out.push(format!("no state of {} on stream {}", truth.type_name, truth.stream));
@@ -104,24 +104,30 @@ fn compare(analysis: &Analysis, truth: &Truth, out: &mut Vec<String>) {
         }
     };
     if let Some(in_force) = &truth.in_force {
-        check("version in force", format!("{in_force:?}"), format!("{:?}", state.in_force.as_deref()));
+        check(
+            "version in force",
+            format!("{in_force:?}"),
+            format!("{:?}", state.versions.in_force.as_deref()),
+        );
     }
     match truth.refusals {
         Some(refusals) if truth.has_all_refusals => {
-            check("open refusals", refusals.to_string(), state.open_nacks.to_string());
+            check("open refusals", refusals.to_string(), state.summary.open_nacks.to_string());
         }
-        Some(refusals) => check("a refusal", (refusals > 0).to_string(), (state.open_nacks > 0).to_string()),
+        Some(refusals) => {
+            check("a refusal", (refusals > 0).to_string(), (state.summary.open_nacks > 0).to_string())
+        }
         None => {}
     }
     let owed: BTreeSet<&str> = truth.owed.iter().copied().collect();
-    let missing = state.missing.iter().filter(|name| !state.absent.contains(name));
+    let missing = state.subscription.missing.iter().filter(|name| !state.subscription.absent.contains(name));
     let found: BTreeSet<&str> = missing.map(|name| &**name).collect();
     match truth.is_partial {
         true if found.is_subset(&owed) => {}
         _ => check("owed names", format!("{owed:?}"), format!("{found:?}")),
     }
     for (name, version) in &truth.accepted {
-        let resource = analysis.resource(state.stream, &state.type_url, name);
+        let resource = analysis.resource(state.summary.stream, &state.summary.type_url, name);
         let found = resource.and_then(|fact| Some(fact.in_force?.version.to_string()));
         check(&format!("accepted version of {name}"), format!("{:?}", Some(version)), format!("{found:?}"));
     }

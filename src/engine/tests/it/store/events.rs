@@ -146,7 +146,7 @@ fn types_that_are_sent_together_have_an_order() {
 #[test]
 fn errors_of_resources_end_when_they_arrive() {
     let script = "node n1\nstream 1 sotw eds\n> names=[a q]\n< v=1 n=A [a] errors={q:\"no such cluster\"}\n";
-    let url = |store: &Store| store.states()[0].type_url.clone();
+    let url = |store: &Store| store.states()[0].summary.type_url.clone();
     let error = |store: &Store| {
         let fact = store.resource(store.stream_ids().next()?, &url(store), "q")?;
         fact.error.map(|error| (error.n, error.message.to_string(), error.is_absent))

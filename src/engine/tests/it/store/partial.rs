@@ -62,7 +62,7 @@ fn untimed_source_has_no_overdue_states() {
         ",
     );
     let state = &store.states()[0];
-    assert_eq!((state.state.word(), state.missing.len()), ("sent", 1));
+    assert_eq!((state.summary.state.word(), state.subscription.missing.len()), ("sent", 1));
 }
 
 #[test]

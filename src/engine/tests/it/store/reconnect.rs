@@ -128,7 +128,7 @@ fn each_stated_version_has_an_outcome() {
     let store = replay(&format!(
         "{S25}> sub=[wa wb other] irv={{wa:1 wb:1 wc:1 other:5 gone:7}}\n< n=1 [wb~3@3] rm=[other]\n> n=1\n"
     ));
-    let cds = store.states().pop().unwrap().type_url;
+    let cds = store.states().pop().unwrap().summary.type_url;
     let claims = store.claims(StreamId(2), &cds);
     let claims: Vec<_> = claims
         .iter()

@@ -32,7 +32,7 @@ fn counts(store: &Store) -> (u64, u64, u64) {
     let url = Kind::Cds.type_url(ApiVersion::V3).unwrap();
     let state = store.state(StreamId(1), &url).unwrap();
     let summary = store.summaries_of(StreamId(1)).into_iter().find(|fact| fact.type_url == url).unwrap();
-    let counts = (state.resources, state.refused, state.refused_unnamed);
+    let counts = (state.summary.resources, state.summary.refused, state.summary.refused_unnamed);
     assert_eq!(counts, (summary.resources, summary.refused, summary.refused_unnamed));
     counts
 }
@@ -105,10 +105,10 @@ fn nack_keeps_the_version_in_force_whatever_it_states() {
     for stated in ["5", "6", ""] {
         let store = replay(&format!("{start}> v={stated} n=2 nack=\"bad\""));
         let state = &store.states()[0];
-        assert_eq!(state.in_force.as_deref(), Some("5"), "{stated}");
-        assert_eq!(state.nacks[0].keeps.as_deref(), Some("5"), "{stated}");
+        assert_eq!(state.versions.in_force.as_deref(), Some("5"), "{stated}");
+        assert_eq!(state.verdicts.nacks[0].keeps.as_deref(), Some("5"), "{stated}");
     }
     let store = replay("node n\nstream 1 sotw cds\n> cds\n< v=6 n=2 [a]\n> v=6 n=2 nack=\"bad\"");
     let state = &store.states()[0];
-    assert_eq!((&state.in_force, &state.nacks[0].keeps), (&None, &None));
+    assert_eq!((&state.versions.in_force, &state.verdicts.nacks[0].keeps), (&None, &None));
 }

@@ -199,7 +199,7 @@ fn facts(store: &Store) -> String {
     }
     for state in store.states() {
         out += &format!("{state:?}\n");
-        let resources = store.resources(state.stream, &state.type_url);
+        let resources = store.resources(state.summary.stream, &state.summary.type_url);
         // A glob that was requested again has no entry of its own: its members are resources.
         let is_empty_glob = |r: &xdscope_engine::store::ResourceFact| {
             r.is_glob() && r.content.is_none() && r.state.word() == "present" && !r.is_removal_unanswered
@@ -214,7 +214,7 @@ fn facts(store: &Store) -> String {
             _ => matches!(r.state.word(), "present" | "kept" | "redirected"),
         };
         assert_eq!(
-            state.resources,
+            state.summary.resources,
             resources.iter().filter(held).count() as u64,
             "{state:#?}\n{resources:#?}"
         );

@@ -58,7 +58,7 @@ fn lists_delta_versions_of_resource() {
 #[test]
 fn finds_ack_after_nack() {
     let store = replay(SOTW);
-    let nack = store.state(StreamId(1), &url(Kind::Cds)).unwrap().nacks.pop().unwrap();
+    let nack = store.state(StreamId(1), &url(Kind::Cds)).unwrap().verdicts.nacks.pop().unwrap();
     let fact = store.accepted_after(StreamId(1), &url(Kind::Cds), &nack).unwrap();
     assert_eq!((fact.n, &*fact.version), (Seq(9), "3"));
     let later = NackFact { n: Seq(9), ..nack.clone() };
@@ -143,7 +143,7 @@ fn names_mark_changes_with_names() {
 /// Whether each NACK of clusters on stream 1 is mended.
 fn mended(script: &str) -> Vec<bool> {
     let state = replay(script).state(StreamId(1), &url(Kind::Cds)).unwrap();
-    state.nacks.iter().map(|nack| state.is_mended(nack)).collect()
+    state.verdicts.nacks.iter().map(|nack| state.is_mended(nack)).collect()
 }
 
 #[test]
@@ -161,5 +161,5 @@ fn only_a_later_accepted_version_mends_a_refusal() {
 fn a_delta_nack_names_the_version_of_each_resource() {
     let store = replay("node a\nstream 1 delta cds\n> sub=[x y]\n< n=1 [x@7 y@2]\n> n=1 nack=no\n");
     let state = store.state(StreamId(1), &url(Kind::Cds)).unwrap();
-    assert_eq!(xdscope_present::report::refused_version(&state.nacks[0]), "x@7 y@2");
+    assert_eq!(xdscope_present::report::refused_version(&state.verdicts.nacks[0]), "x@7 y@2");
 }

@@ -41,6 +41,7 @@ pub fn problems() -> Vec<ProblemFact> {
         unanswered: None,
         unused: 0,
         users: Vec::new(),
+        broken: None,
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {

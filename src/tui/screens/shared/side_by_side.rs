@@ -13,7 +13,7 @@ use xdscope_wire::text::{display_safe, plural};
 const SIDE_BY_SIDE_WIDTH: usize = 96;
 
 /// The lines of a comparison; unless `is_unfolded`, those near a difference or a fault.
-pub(super) fn bodies(
+pub(crate) fn bodies(
     theme: Theme,
     compared: &BodyComparison,
     is_unfolded: bool,
