@@ -38,13 +38,13 @@ struct Scene {
 fn start_tap(plane: &ControlPlane, recording: &Path, listen: &str, args: &[&str], editor: &str) -> Terminal {
     let (upstream, file) = (plane.address().to_string(), recording.to_str().expect("a path"));
     let tap = ["tap", &upstream, "--listen", listen, "--plaintext", "--force", "--record", file];
-    let terminal =
-        Terminal::start_with(PROGRAM, &[&tap[..], args].concat(), Some(("EDITOR", Path::new(editor))));
-    terminal.until("Listening on 127.0.0.1:");
-    terminal
+    Terminal::start_with(PROGRAM, &[&tap[..], args].concat(), Some(("EDITOR", Path::new(editor))))
 }
 
+/// Waits until a tap listens, and returns its address. No client may connect before: screens with
+/// clients do not show the address.
 fn address_of(terminal: &Terminal) -> SocketAddr {
+    terminal.until("Listening on 127.0.0.1:");
     let port = port_after(&terminal.text(), "Listening on 127.0.0.1:");
     SocketAddr::from(([127, 0, 0, 1], port))
 }
