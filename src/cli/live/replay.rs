@@ -13,7 +13,7 @@ use crate::app::replay::{Cursor, Options};
 use xdscope_engine::store::Store;
 use xdscope_schema::Schema;
 use xdscope_sources::{
-    self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline as _,
+    self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, SourceFormat, StoreUntil, Timeline as _,
 };
 use xdscope_tui::Seek;
 
@@ -141,8 +141,7 @@ pub(crate) fn follow_log(
         let (mut is_ended, mut is_growing) = (false, false);
         match folded {
             Ok(folded) => {
-                is_ended = growth.is_session()
-                    && wait::is_ended_recording(folded.format, &folded.notices, is_written);
+                is_ended = growth.has_ended(folded.format, &folded.notices, is_written);
                 if is_first {
                     offline::say(&folded.with_messages()?.notices, global, io);
                 }
@@ -168,7 +167,7 @@ pub(crate) fn follow_log(
         }
         (is_first, limit) = (false, Limit::All);
         if !is_growing {
-            growth.wait(begun.elapsed());
+            growth.wait(begun.elapsed(), is_written);
         }
     }
 }
@@ -208,9 +207,13 @@ impl Growth {
         Growth { known: xdscope_sources::size_of(&path), path }
     }
 
-    /// Whether the source is a file, or a file and those that follow it in its session.
-    pub(crate) fn is_session(&self) -> bool {
-        self.path.is_file() || xdscope_sources::first_of_session(&self.path).is_some()
+    /// Whether nothing more comes to the source. `notices` are those of its reading, and
+    /// `was_written` says whether it had a writer before it was read.
+    pub(crate) fn has_ended(&self, format: SourceFormat, notices: &[String], was_written: bool) -> bool {
+        // The files of a session are closed one by one: while there is a writer, one may follow.
+        let is_session = xdscope_sources::first_of_session(&self.path).is_some();
+        let may_end = if is_session { !was_written } else { self.path.is_file() };
+        may_end && wait::is_ended_recording(format, notices, was_written)
     }
 
     /// Whether a process writes the source.
@@ -218,10 +221,9 @@ impl Growth {
         recording_file::written_at(&self.path).is_some()
     }
 
-    /// Waits until the source has grown, or until a process that wrote it has ended. `spent` is how
-    /// long its last reading took.
-    pub(crate) fn wait(&mut self, spent: Duration) {
-        let was_written = self.is_written();
+    /// Waits until the source has grown, or until the process has ended that wrote it when it was
+    /// last read. `spent` is how long that reading took.
+    pub(crate) fn wait(&mut self, spent: Duration, was_written: bool) {
         let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
         while !self.has_grown_after(pause) {
             if was_written && !self.is_written() {
@@ -244,8 +246,8 @@ impl Growth {
 
     /// Waits like [`wait`](Growth::wait), but only for a moment while a process writes the source,
     /// and until that process ends.
-    pub(crate) fn wait_for_change(&mut self, spent: Duration) {
-        let (begun, was_written) = (Instant::now(), self.is_written());
+    pub(crate) fn wait_for_change(&mut self, spent: Duration, was_written: bool) {
+        let begun = Instant::now();
         let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
         while !self.has_grown_after(pause) {
             if was_written && (begun.elapsed() >= TICK || !self.is_written()) {
@@ -269,4 +271,21 @@ struct Unseen;
 impl ReadProgress for Unseen {
     fn start(&mut self, _size: u64) {}
     fn update(&mut self, _position: &dyn Fn() -> u64) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn session_has_ended_when_no_file_can_follow() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("00001.xdsrec");
+        let writer = recording_file::create(&file).unwrap();
+        let (session, alone) = (Growth::new(folder.path().join("00001.xdsrec+")), Growth::new(file));
+        let has_ended = |growth: &Growth| growth.has_ended(SourceFormat::Recording, &[], growth.is_written());
+        assert!(has_ended(&alone) && !has_ended(&session), "the closed file is one of several");
+        drop(writer);
+        assert!(has_ended(&session));
+    }
 }

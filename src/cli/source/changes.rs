@@ -71,8 +71,7 @@ pub(crate) fn watch(
                 if std::mem::take(&mut is_first) {
                     offline::say(&opened.loaded.notices, global, io);
                 }
-                is_ended = growth.is_session()
-                    && wait::is_ended_recording(opened.format, &opened.loaded.notices, is_written);
+                is_ended = growth.has_ended(opened.format, &opened.loaded.notices, is_written);
                 let schema = opened.schema.clone();
                 exit = show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
             }
@@ -85,7 +84,7 @@ pub(crate) fn watch(
             return Ok(exit);
         }
         match &trouble {
-            None => growth.wait_for_change(begun.elapsed()),
+            None => growth.wait_for_change(begun.elapsed(), is_written),
             Some(trouble) => {
                 while !growth.grows_within(LOOK_INTERVAL) {
                     say_trouble(trouble(), &mut reported, global, io);

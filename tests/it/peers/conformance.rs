@@ -195,13 +195,23 @@ fn server_section(at: usize, outcomes: &Outcomes) -> String {
     format!("### {}\n\n{}\n", SERVERS[at].0, server_table(outcomes))
 }
 
-/// Asserts that a peer does what the page says. A busy machine may be late with an answer once.
-fn assert_as_stated<T: PartialEq + std::fmt::Debug>(stated: &T, measure: impl Fn() -> Option<T>) {
-    let Some(first) = measure() else { return };
-    if first != *stated {
-        let again = measure().expect("the peer runs again");
-        assert_eq!(again, *stated, "run UPDATE_PEERS=1 cargo test --test it conformance");
+/// Runs of a peer that a test compares with the page at most.
+const MAX_RUNS: usize = 3;
+
+/// Asserts that a peer does what the page says. A busy machine may be late with an answer: each
+/// cell has to be as stated in one run of several.
+fn assert_as_stated(stated: &[String], measure: impl Fn() -> Option<Vec<String>>) {
+    let mut wrong: Vec<usize> = (0..stated.len()).collect();
+    for _ in 0..MAX_RUNS {
+        let Some(measured) = measure() else { return };
+        assert_eq!(measured.len(), stated.len(), "run UPDATE_PEERS=1 cargo test --test it conformance");
+        wrong.retain(|&cell| measured[cell] != stated[cell]);
+        if wrong.is_empty() {
+            return;
+        }
     }
+    let wrong: Vec<_> = wrong.into_iter().map(|cell| &stated[cell]).collect();
+    panic!("in no run as stated: {wrong:#?}; run UPDATE_PEERS=1 cargo test --test it conformance");
 }
 
 /// Asserts that the column of a client in the page is what the client does.
@@ -225,7 +235,18 @@ fn go_control_plane_does_what_the_page_says() {
     let (_, section) = text.split_once(&format!("### {}\n", SERVERS[0].0)).expect("the section");
     let (section, _) = section.split_once("\n### ").expect("the next section");
     let stated = format!("### {}\n{section}\n", SERVERS[0].0);
-    assert_as_stated(&stated, || measured_server(0).map(|outcomes| server_section(0, &outcomes)));
+    // One cell for each row and variant, with the names of both.
+    let cells = |section: &str| -> Vec<String> {
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| "));
+        let cells_of = |line: &str| -> Vec<String> {
+            let (name, marks) = line.split_once(" | ").expect("a row");
+            let marks = marks.trim_end_matches('|').split('|').map(str::trim);
+            marks.enumerate().map(|(variant, mark)| format!("{name}, variant {variant}: {mark}")).collect()
+        };
+        rows.flat_map(cells_of).collect()
+    };
+    let measure = || measured_server(0).map(|outcomes| cells(&server_section(0, &outcomes)));
+    assert_as_stated(&cells(&stated), measure);
 }
 
 #[test]

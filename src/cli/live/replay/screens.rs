@@ -134,9 +134,10 @@ impl SourceFile {
         let mut growth = Growth::new(self.path.clone());
         let (send, receive) = channel();
         let work = move || {
-            let mut spent = Duration::ZERO;
+            let (mut spent, mut was_written) = (Duration::ZERO, growth.is_written());
             loop {
-                growth.wait_for_change(spent);
+                growth.wait_for_change(spent, was_written);
+                was_written = growth.is_written();
                 let begun = Instant::now();
                 let reading = options.reading();
                 // A file that cannot be read may be half written: try again later.
