@@ -276,12 +276,23 @@ impl ReadProgress for Unseen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use xdscope_sources::record::{Header, Writer};
+    use xdscope_wire::event::Clock;
 
     #[test]
     fn session_has_ended_when_no_file_can_follow() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("00001.xdsrec");
         let writer = recording_file::create(&file).unwrap();
+        let header = Header {
+            created: 0,
+            seed: 42,
+            keep_secrets: false,
+            tool: "xdscope test".into(),
+            source: "a test".into(),
+            clock: Clock::default(),
+        };
+        Writer::in_file(writer.try_clone().unwrap(), header).unwrap().finish().unwrap();
         let (session, alone) = (Growth::new(folder.path().join("00001.xdsrec+")), Growth::new(file));
         let has_ended = |growth: &Growth| growth.has_ended(SourceFormat::Recording, &[], growth.is_written());
         assert!(has_ended(&alone) && !has_ended(&session), "the closed file is one of several");
