@@ -8,7 +8,6 @@ use crate::input::screen_id::ScreenId;
 use crate::tests::script::ScriptedStore;
 use crate::tests::{ASCII, PLAIN, drawn, drawn_text, model, type_keys};
 
-use super::every_key::assert_keys_answer;
 use super::meshes::RECORDINGS;
 use super::places::replayed;
 
@@ -32,38 +31,6 @@ fn client_with_the_worst_problem_is_the_first_row() {
             assert_eq!(problems.worst.of_row(&rows[0]), Some(0), "{path}\n{}", drawn_text(&model));
         }
     }
-}
-
-#[test]
-fn keys_act_or_say_why_not_on_a_recording_of_a_mesh() {
-    let source = ScriptedStore::recorded(RECORDINGS[0]);
-    for screen in SCREENS {
-        assert_keys_answer(&source, &replayed(&source, screen), screen);
-    }
-}
-
-/// An answer names the push above it, and has the time that it took.
-#[test]
-fn answers_stand_below_their_pushes() {
-    let mut answers = 0;
-    for (path, source) in sources() {
-        let mut model = model(200, 1_000, PLAIN);
-        type_keys(&mut model, &source.data(), "3");
-        let shown = drawn_text(&model);
-        let list = shown.lines().take_while(|line| !line.contains("messages of") && !line.contains("fields"));
-        let mut seen: Vec<&str> = Vec::new();
-        for line in list {
-            let number = line.trim_start_matches(['▌', ' ']).split_whitespace().next().unwrap_or_default();
-            if let Some((_, answered)) = line.split_once("└ ").and_then(|(_, rest)| rest.split_once('#')) {
-                let answered = answered.split_whitespace().next().unwrap_or_default();
-                assert!(seen.contains(&answered), "{path}: {line}\n{shown}");
-                assert!(line.contains("ms") || line.contains("us") || line.contains("s "), "{path}: {line}");
-                answers += 1;
-            }
-            seen.push(number);
-        }
-    }
-    assert!(answers > 20, "{answers} answers");
 }
 
 #[test]
@@ -93,7 +60,6 @@ fn filters_show_what_the_messages_have() {
 
 #[test]
 fn no_screen_shows_a_private_key_of_a_mesh() {
-    let mut secrets = 0;
     for (path, source) in sources() {
         let mut model = model(160, 60, PLAIN);
         for keys in ["3v", "4", "5", "8"] {
@@ -101,12 +67,10 @@ fn no_screen_shows_a_private_key_of_a_mesh() {
             for _ in 0..30 {
                 let shown = drawn_text(&model);
                 assert!(!shown.contains("PRIVATE KEY"), "{path} {keys}\n{shown}");
-                secrets += shown.matches("[redacted").count();
                 type_keys(&mut model, &source.data(), "j");
             }
         }
     }
-    assert!(secrets > 0, "a recording has a secret");
 }
 
 #[test]

@@ -93,9 +93,7 @@ const DIAGNOSES: [Diagnosis; 10] = [
         _ => None,
     }),
     ("who has the change", "5W", |problem| match &problem.problem {
-        Problem::Refused(refused) => {
-            Some(vec![head(problem.node.as_deref()?), format!("{} refused", refused.version)])
-        }
+        Problem::Refused(_) => Some(vec![head(problem.node.as_deref()?)]),
         _ => None,
     }),
     ("which server is silent", "", |problem| match &problem.problem {
@@ -106,10 +104,10 @@ const DIAGNOSES: [Diagnosis; 10] = [
     }),
 ];
 
-/// The scripts in some folders of fixtures, the examples, and the recordings of real clients.
+/// The scripts in some folders of fixtures, and the recordings of real clients.
 fn sources() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folders = ["tests/fixtures/tui", "tests/fixtures/views", "tests/fixtures/cli", "examples"];
+    let folders = ["tests/fixtures/tui", "tests/fixtures/views", "tests/fixtures/cli"];
     let scripts = folders.into_iter().flat_map(|folder| {
         let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
         entries.map(move |entry| format!("{folder}/{}", entry.file_name().to_string_lossy()))

@@ -65,7 +65,7 @@ fn may_change_nothing(command: Command) -> bool {
     ) || ScreenId::ALL.iter().any(|screen| screen.command() == command)
 }
 
-pub(super) fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
+fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
     let mut named = HashSet::new();
     for context in before.contexts() {
         for binding in before.keys.bindings(context) {
