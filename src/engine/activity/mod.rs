@@ -1,8 +1,8 @@
 //! Pushes, NACKs and answers of a source over time, for charts.
 //!
 //! [`Activity`] divides the whole time of a source into equal parts. [`RecentActivity`] follows a
-//! source, and keeps its last minutes. [`RecordedActivity`] follows the time cursor of a recording on
-//! the axis of its whole time.
+//! source, and keeps its last minutes. [`RecordedActivity`] follows the time cursor of a recording
+//! on the axis of its whole time.
 
 #![warn(missing_docs)]
 

@@ -16,8 +16,8 @@ fn part_of(at: u64, end: u64) -> usize {
 
 /// Returns the column that shows a position of `end`, where `columns` columns show all of them.
 ///
-/// Everything that is drawn on the time of a recording asks here, so that equal times stand in equal
-/// columns.
+/// Everything that is drawn on the time of a recording asks here, so that equal times stand in
+/// equal columns.
 pub fn column_of(at: u64, end: u64, columns: usize) -> usize {
     column_of_part(part_of(at, end), columns)
 }

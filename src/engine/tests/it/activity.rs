@@ -106,7 +106,7 @@ fn recorded(store: &Store, end: u64, budget: usize) -> RecordedActivity {
     recorded
 }
 
-/// What is drawn on the time of a recording stands in equal columns for equal times.
+/// Equal times of a recording stand in equal columns, whatever is drawn.
 #[test]
 fn messages_and_tallies_of_a_recording_share_their_columns() {
     let store = replay(PUSHES);

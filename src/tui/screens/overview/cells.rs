@@ -114,7 +114,8 @@ pub(super) fn stream(common: &Common, row: &Row) -> Span {
 
 /// The defect of a node in at most `cells` cells.
 ///
-/// A refusal keeps the reason of the client. A broken rule keeps the beginning of its sentence, which has the names, and the mark of a guess.
+/// A refusal keeps the reason of the client. A broken rule keeps the beginning of its sentence,
+/// which has the names, and the mark of a guess.
 pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let reason = reason(common, row);
     let mut text = display_safe(&reason.text);

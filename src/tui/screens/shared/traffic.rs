@@ -177,8 +177,8 @@ pub(crate) fn pushes(cells: &[Option<Tally>]) -> Vec<SparkValue> {
     cells.iter().map(value).collect()
 }
 
-/// Draws the band: pushes, NACKs and, with three lines, the slowest answers; then the axis. `ack_ms`
-/// are median and 99th percentile of the answers.
+/// Draws the band: pushes, NACKs and, with three lines, the slowest answers; then the axis.
+/// `ack_ms` are median and 99th percentile of the answers.
 pub(crate) fn draw(canvas: &mut Canvas, area: Rect, traffic: &Traffic, ack_ms: Option<(f64, f64)>) {
     if area.height < 2 || traffic.cells.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! What the screens promise, on recordings of real control planes and clients.
+//! Promises of the screens, on recordings of real control planes and clients.
 
 use xdscope_engine::store::MessageKind;
 use xdscope_wire::event::Kind;
