@@ -6,7 +6,9 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 
-use xdscope_engine::activity::{Axis, RecentActivity, SPAN};
+use xdscope_engine::activity::{
+    Axis, RecentActivity, RecordedActivity, SPAN, column_of_part, messages_by_part,
+};
 use xdscope_engine::problems::{FindingGroup, ProblemFact};
 use xdscope_engine::store::{ClientMarks, Store};
 use xdscope_present::report::{self, Census, Role};
@@ -60,31 +62,20 @@ pub struct Density {
     parts: Vec<u64>,
 }
 
-/// Parts of the time: more than a terminal has columns.
-const DENSITY_PARTS: u64 = 720;
-
 impl Density {
-    /// Counts again if the time cursor moved. Rows are found by their times, not walked through.
+    /// Counts again if the time cursor moved.
     pub fn settle(&mut self, store: &Store, end: Time) {
         let key = Some((store.rows(), end));
-        if self.key == key {
-            return;
+        if self.key != key {
+            *self = Density { key, parts: messages_by_part(store, end) };
         }
-        let until = |part: u64| {
-            let at = u128::from(end.0) * u128::from(part) / u128::from(DENSITY_PARTS);
-            store.rows_until(Time(at as u64)) as u64
-        };
-        let ends: Vec<u64> = (1..=DENSITY_PARTS).map(until).collect();
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let parts = ends.iter().zip(starts).map(|(end, start)| end.saturating_sub(start)).collect();
-        *self = Density { key, parts };
     }
 
-    /// Returns the messages by `cells` equal parts of the time as bars, blanks without messages.
+    /// Returns the messages in `cells` columns as bars, blanks without messages.
     pub fn spark(&self, theme: Theme, cells: usize) -> String {
         let mut out = vec![SparkValue { value: None, role: Role::Muted }; cells];
-        for (at, messages) in self.parts.iter().enumerate().filter(|(_, messages)| **messages > 0) {
-            if let Some(slot) = out.get_mut(at * cells / self.parts.len()) {
+        for (part, messages) in self.parts.iter().enumerate().filter(|(_, messages)| **messages > 0) {
+            if let Some(slot) = out.get_mut(column_of_part(part, cells)) {
                 *slot.value.get_or_insert(0) += messages;
             }
         }
@@ -134,6 +125,8 @@ pub struct Common {
     pub census: Census,
     /// The last minutes of the source.
     pub activity: RecentActivity,
+    /// The whole time of a recording, up to the time cursor.
+    pub recorded: RecordedActivity,
     /// Messages over the time of a recording, up to the time cursor.
     pub density: Density,
     /// The marks that tell clients with one node id apart.
@@ -180,6 +173,7 @@ impl Common {
             problems: ProblemList::default(),
             census: Census::default(),
             activity: RecentActivity::default(),
+            recorded: RecordedActivity::default(),
             density: Density::default(),
             marks: ClientMarks::default(),
             finding_groups: Vec::new(),

@@ -13,6 +13,8 @@ pub struct ProblemList {
     /// The problems, the worst first, and answers that are still in time.
     pub all: Vec<ProblemFact>,
     pub worst: WorstProblems,
+    /// Whether each problem has a reason of the client.
+    has_reason: Vec<bool>,
     /// Indices of the problems that Overview lists; `None` for all.
     pub listed: Option<Vec<usize>>,
     choice: Option<Choice>,
@@ -30,6 +32,7 @@ impl ProblemList {
     pub fn set(&mut self, problems: Vec<ProblemFact>) {
         self.all = problems;
         self.worst = WorstProblems::new(&self.all);
+        self.has_reason = self.all.iter().map(|problem| problem.reason().is_some()).collect();
         let last = self.all.len().saturating_sub(1);
         if let Some(Choice { index, key: Some(key) }) = &mut self.choice {
             let same = self.all.iter().enumerate().filter(|(_, fact)| problem_key(fact) == *key);
@@ -47,6 +50,11 @@ impl ProblemList {
     /// The number of problems, without answers that are still in time.
     pub fn count(&self) -> usize {
         count_wrong(&self.all)
+    }
+
+    /// Whether a problem has a reason of the client.
+    pub fn has_reason(&self, index: usize) -> bool {
+        self.has_reason.get(index).is_some_and(|has_reason| *has_reason)
     }
 
     /// The index of the chosen problem, else of the first.

@@ -1,11 +1,13 @@
 //! Pushes, NACKs and answers of a source over time, for charts.
 //!
 //! [`Activity`] divides the whole time of a source into equal parts. [`RecentActivity`] follows a
-//! source, and keeps its last minutes.
+//! source, and keeps its last minutes. [`RecordedActivity`] follows the time cursor of a recording
+//! on the axis of its whole time.
 
 #![warn(missing_docs)]
 
 mod recent;
+mod recorded;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,6 +16,7 @@ use crate::store::{Exchange, MessageKind, Store};
 use xdscope_wire::event::StreamId;
 
 pub use recent::{Axis, RecentActivity, SPAN, STEP, Tally};
+pub use recorded::{RecordedActivity, column_of, column_of_part, messages_by_part};
 
 /// Upper ends of the classes of latency; a last class has the rest.
 pub const LATENCY_CLASSES: [Duration; 9] = [

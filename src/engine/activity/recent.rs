@@ -38,7 +38,7 @@ pub struct Tally {
 
 impl Tally {
     /// Counts a message: pushes, NACKs, bytes and the time to its verdict.
-    fn add(&mut self, exchange: &Exchange) {
+    pub(super) fn add(&mut self, exchange: &Exchange) {
         self.pushes += u32::from(is_push(exchange.kind));
         self.nacks += u32::from(exchange.kind == MessageKind::Nack);
         self.bytes += exchange.bytes;

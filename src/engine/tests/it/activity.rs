@@ -6,7 +6,7 @@ use crate::store::replay;
 use xdscope_engine::activity::*;
 use xdscope_engine::store::{Options, Store};
 use xdscope_wire::content::Catalog;
-use xdscope_wire::event::{ApiVersion, Clock, Kind, StreamId};
+use xdscope_wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
 
 /// A push each ten seconds, the last one refused after 40 ms.
 const PUSHES: &str = "node a\nstream 1 ads\n+0s 1 > cds\n\
@@ -98,4 +98,59 @@ fn nack_by_version_that_is_taken_back_counts_no_more() {
     let stream = [StreamId(1)].into_iter();
     let of_stream = recent.of_streams(&store, stream, recent.axis(SPAN, 30));
     assert_eq!(of_stream.iter().flatten().map(|tally| tally.nacks).sum::<u32>(), 0);
+}
+
+fn recorded(store: &Store, end: u64, budget: usize) -> RecordedActivity {
+    let mut recorded = RecordedActivity::default();
+    while recorded.follow(store, Time(end), None, budget) {}
+    recorded
+}
+
+/// Equal times of a recording stand in equal columns, whatever is drawn.
+#[test]
+fn messages_and_tallies_of_a_recording_share_their_columns() {
+    let store = replay(PUSHES);
+    for (end, columns) in [(21_040_000_000, 10), (42_000_000_000, 77), (100_000_000_000, 700)] {
+        let cells = recorded(&store, end, 1).columns(store.now(), columns);
+        let column = |millis: u64| column_of(millis * 1_000_000, end, columns);
+        let nack = cells.iter().position(|cell| cell.is_some_and(|tally| tally.nacks > 0));
+        assert_eq!(nack, Some(column(21_040)), "{end} {columns}");
+        let first = cells.iter().position(|cell| cell.is_some_and(|tally| tally.pushes > 0));
+        assert_eq!(first, Some(column(1_000)), "{end} {columns}");
+        let parts = messages_by_part(&store, Time(end));
+        assert_eq!(parts.iter().sum::<u64>(), store.rows() as u64);
+        let mut messages = vec![0; columns];
+        parts.iter().enumerate().for_each(|(part, number)| messages[column_of_part(part, columns)] += number);
+        for millis in [0, 1_000, 11_000, 21_040] {
+            assert!(messages[column(millis)] > 0, "{end} {columns} {millis}: {messages:?}");
+        }
+        // Columns after the moment are blank.
+        assert!(cells.iter().skip(column(21_040) + 1).all(Option::is_none), "{end} {columns}");
+    }
+    assert_eq!(column_of(5, 5, 0), 0);
+}
+
+#[test]
+fn recorded_activity_counts_a_type_and_starts_again_when_the_moment_goes_back() {
+    let store = replay(PUSHES);
+    let mut recorded = RecordedActivity::default();
+    let sum = |recorded: &RecordedActivity| {
+        recorded.columns(store.now(), 20).iter().flatten().map(|tally| tally.pushes).sum::<u32>()
+    };
+    let end = store.now();
+    assert!(recorded.follow(&store, end, None, 2) && recorded.is_counting());
+    while recorded.follow(&store, end, None, 2) {}
+    assert_eq!((sum(&recorded), recorded.is_counting()), (3, false));
+    while recorded.follow(&store, end, Some((StreamId(1), 0)), 2) {}
+    assert_eq!(sum(&recorded), 3);
+    while recorded.follow(&store, end, Some((StreamId(1), 1)), 2) {}
+    assert_eq!(sum(&recorded), 0);
+    // An earlier moment of the same recording has fewer rows.
+    let earlier = replay(PUSHES.split("+11s").next().expect("a part"));
+    recorded.follow(&store, end, None, 1000);
+    recorded.follow(&earlier, end, None, 1000);
+    assert_eq!(
+        recorded.columns(earlier.now(), 20).iter().flatten().map(|tally| tally.pushes).sum::<u32>(),
+        1
+    );
 }

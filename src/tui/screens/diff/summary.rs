@@ -31,7 +31,7 @@ pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, ar
     ];
     if push.same > 0 {
         let bytes = format!("{} of {}", size(push.bytes_same), size(push.bytes));
-        line.push(span(format!("   {} re-sent unchanged ({bytes})", count(push.same)), Role::Muted));
+        line.push(span(format!("  {} unchanged ({bytes})", count(push.same)), Role::Muted));
     }
     canvas.line(area, &line);
     let (_, list) = layout::split(area, 1);

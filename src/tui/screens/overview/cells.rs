@@ -7,7 +7,7 @@ use crate::widgets::theme;
 use xdscope_engine::problems::Problem;
 use xdscope_engine::store::{SummaryFact, TypeState};
 use xdscope_present::report::{self, Role, Row};
-use xdscope_present::text::{Keep, cut, pad};
+use xdscope_present::text::{Keep, cut, pad, width};
 use xdscope_wire::event::Variant;
 use xdscope_wire::text::{count, display_safe};
 
@@ -114,12 +114,22 @@ pub(super) fn stream(common: &Common, row: &Row) -> Span {
 
 /// The defect of a node in at most `cells` cells.
 ///
-/// A broken rule keeps the beginning of its sentence, which has the names, and the mark of a guess.
+/// A refusal keeps the reason of the client. A broken rule keeps the beginning of its sentence,
+/// which has the names, and the mark of a guess.
 pub(super) fn short_reason(common: &Common, row: &Row, cells: usize) -> Span {
     let reason = reason(common, row);
-    let text = display_safe(&reason.text);
+    let mut text = display_safe(&reason.text);
     let mark = common.theme.glyphs().cut;
     let worst = common.problems.worst_of(row);
+    // The cell of the type says that it is refused; why it is, no other cell.
+    let guess = if worst.is_some_and(|problem| problem.is_guess()) { "?" } else { "" };
+    let refused = worst.filter(|problem| matches!(problem.problem, Problem::Refused(_)));
+    let why = refused.and_then(|problem| problem.reason()).map(|why| format!("{why}{guess}"));
+    if let Some(why) = &why
+        && width(&text) > cells
+    {
+        text = display_safe(why);
+    }
     let is_rule = worst.is_some_and(|problem| matches!(problem.problem, Problem::Broken(_)));
     let shortened = match text.strip_suffix('?') {
         Some(sentence) if is_rule && cells > 0 => {

@@ -17,7 +17,7 @@ const MAX_MEASURED_STREAMS: usize = 16;
 /// The number of streams up to which the answers of all are measured.
 const MAX_STREAMS: usize = 32;
 /// Cells of the sparkline of a node.
-const ROW_CELLS: usize = 24;
+const ROW_CELLS: usize = 25;
 
 /// The last minutes of one node.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,8 @@ pub(super) struct RowChart {
 #[derive(Clone, Debug, Default)]
 pub(super) struct OverviewCharts {
     pub rows: Vec<RowChart>,
+    /// The time that the sparkline of a row shows.
+    pub row_span: Duration,
     pub traffic: Traffic,
     /// Median and 99th percentile of all answers.
     pub ack_ms: Option<(f64, f64)>,
@@ -67,9 +69,10 @@ impl OverviewCharts {
         });
         let is_counted = !common.activity.is_counting();
         if !is_fresh || !is_counted {
-            *self = load(common, data, rows, cells);
-            self.extremes = Extremes::load(common, data, table);
-            self.key = if is_counted { Some((keys, cells, common.now)) } else { None };
+            let mut extremes = std::mem::take(&mut self.extremes);
+            extremes.settle(common, data, table);
+            let key = if is_counted { Some((keys, cells, common.now)) } else { None };
+            *self = OverviewCharts { extremes, key, ..load(common, data, rows, cells) };
         }
     }
 }
@@ -109,6 +112,7 @@ fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> Overvie
     let open = store.open_stream_ids().take(MAX_STREAMS);
     OverviewCharts {
         rows: rows.iter().map(chart).collect(),
+        row_span: axis.span(),
         traffic: Traffic::new(activity.total(all), all),
         ack_ms: store.ack_ms(open),
         has_activity: true,

@@ -1,5 +1,7 @@
 //! Many nodes at once: a strip with one cell per node, and the slowest and the busiest of them.
 
+use std::time::Duration;
+
 use ratatui::layout::Rect;
 
 use crate::common::Common;
@@ -11,6 +13,7 @@ use crate::widgets::table::short_names;
 use crate::widgets::theme;
 use xdscope_present::report::{Role, Row};
 use xdscope_present::text::{pad, pad_left, width};
+use xdscope_wire::event::Time;
 use xdscope_wire::text::{age, count, plural};
 
 use super::charts;
@@ -20,6 +23,8 @@ use super::table::NodeTable;
 const MAX_LISTED: usize = 10;
 /// The most lines of the strip. With more nodes, a cell stands for several.
 const MAX_STRIP_LINES: usize = 8;
+/// The age at which all nodes of a live source are measured again.
+const MEASURE_INTERVAL: Duration = Duration::from_secs(2);
 /// The fewest lines of the lists, with their title.
 const MIN_LIST_LINES: u16 = 4;
 /// Columns of a figure in the lists.
@@ -73,8 +78,12 @@ pub(super) fn parts(table: &NodeTable, area: Rect) -> NodeParts {
 }
 
 /// The slowest and the busiest nodes.
+///
+/// Measured for all nodes, and therefore less often than the rows on the screen are drawn.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extremes {
+    /// When the nodes were measured, and whether all messages of the last minutes counted.
+    measured: Option<(Time, bool)>,
     /// The 99th percentile of the answers in milliseconds, the slowest first.
     slowest: Vec<(String, f64)>,
     /// The pushes in the last minutes, the most first.
@@ -82,11 +91,33 @@ pub(super) struct Extremes {
 }
 
 impl Extremes {
-    /// Measures all nodes of a table that folds some.
-    pub(super) fn load(common: &Common, data: &dyn Data, table: &NodeTable) -> Extremes {
+    /// Measures all nodes of a table that folds some, unless the figures are fresh enough.
+    pub(super) fn settle(&mut self, common: &Common, data: &dyn Data, table: &NodeTable) {
         if table.folded == 0 {
-            return Extremes::default();
+            *self = Extremes::default();
+            return;
         }
+        let is_counted = !common.activity.is_counting();
+        let is_fresh = self.measured.is_some_and(|(at, was_counted)| {
+            let is_young = match common.refresh.is_live {
+                true => at <= common.now && common.now.since(at) < MEASURE_INTERVAL,
+                false => at == common.now,
+            };
+            is_young && was_counted == is_counted
+        });
+        if !is_fresh {
+            *self =
+                Extremes { measured: Some((common.now, is_counted)), ..Extremes::load(common, data, table) };
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn measured(&self) -> Option<(Time, bool)> {
+        self.measured
+    }
+
+    /// Measures all nodes of a table.
+    fn load(common: &Common, data: &dyn Data, table: &NodeTable) -> Extremes {
         let rows = || table.rows.iter().chain(&table.folded_rows);
         let slow = |row: &Row| Some((row.full_name(), charts::answers(data, row)?.1));
         let mut slowest: Vec<(String, f64)> = rows().filter_map(slow).collect();
@@ -97,7 +128,7 @@ impl Extremes {
         busiest.retain(|(_, pushes)| *pushes > 0);
         busiest.sort_by_key(|(_, pushes)| std::cmp::Reverse(*pushes));
         busiest.truncate(MAX_LISTED);
-        Extremes { slowest, busiest }
+        Extremes { measured: None, slowest, busiest }
     }
 }
 

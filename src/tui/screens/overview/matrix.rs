@@ -163,7 +163,7 @@ fn draw_titles(
         line.push(title(type_title(screen, at + plan.hidden.0), *width));
     }
     if plan.spark > 0 {
-        line.push(title(format!("PUSHES {}", age(screen.charts.traffic.span)), plan.pushes()));
+        line.push(title(format!("PUSHES {}", age(screen.charts.row_span)), plan.pushes()));
     }
     if plan.has_answers {
         line.push(title("ACK p50 p99".to_owned(), 2 * ANSWER_WIDTH + 1));

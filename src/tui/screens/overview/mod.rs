@@ -257,6 +257,9 @@ impl Screen for OverviewScreen {
         self.newest.reverse();
         let rows = &self.table.rows[self.top.min(end)..end];
         self.charts.settle(common, data, rows, cells, &self.table);
+        if let Some(traffic) = Traffic::recorded(common, data, layout, None) {
+            self.charts.traffic = traffic;
+        }
         self.load_rules(common, data);
         self.load_refused(common, data);
         if !common.is_full_screen {
@@ -295,7 +298,7 @@ impl Screen for OverviewScreen {
     }
 
     fn is_searching(&self) -> bool {
-        self.table.is_behind
+        self.table.is_behind || self.charts.traffic.is_partial
     }
 
     fn has_text_focus(&self, common: &Common) -> bool {

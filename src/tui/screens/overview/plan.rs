@@ -3,7 +3,7 @@
 use crate::common::Common;
 use crate::input::screen_id::ScreenId;
 use crate::widgets::canvas::Span;
-use xdscope_present::report::Row;
+use xdscope_present::report::{Role, Row};
 use xdscope_present::text::{cut_name, width};
 use xdscope_wire::text::{display_safe, type_label};
 
@@ -13,7 +13,7 @@ use super::state::OverviewScreen;
 /// The widest name of a node; on a narrow terminal less.
 const NODE_WIDTHS: [usize; 2] = [34, 16];
 /// The narrowest and the widest sparkline.
-const SPARK_WIDTHS: [usize; 2] = [8, 24];
+const SPARK_WIDTHS: [usize; 2] = [8, 25];
 /// Columns of the number of pushes beside the sparkline.
 const PUSHES_WIDTH: usize = 5;
 /// Columns of the median and of the 99th percentile.
@@ -123,9 +123,15 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
         rest -= if fits { cost } else { 0 };
         fits
     };
+    let has_stream = !is_hidden(STREAM);
+    // How often the streams of a client failed says more than its traffic.
+    let is_failing = rows.iter().any(|row| cells::stream(common, row).role != Role::Muted);
+    plan.stream = if has_stream && is_failing && take(stream + 1, beside_spark) { stream } else { 0 };
     plan.spark = if take(spark, beside_spark) { SPARK_WIDTHS[0] } else { 0 };
     plan.has_answers = take(answers, beside_others);
-    plan.stream = if !is_hidden(STREAM) && take(stream + 1, beside_others) { stream } else { 0 };
+    if plan.stream == 0 && has_stream && take(stream + 1, beside_others) {
+        plan.stream = stream;
+    }
     if plan.spark > 0 {
         let more = rest.saturating_sub(reason.min(60)).min(SPARK_WIDTHS[1] - SPARK_WIDTHS[0]);
         plan.spark += more;

@@ -55,9 +55,8 @@ impl ProblemLine {
 
 /// The lines of the list: problems with their errors.
 pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine> {
-    let listed = common.problems.listed().into_iter();
-    listed.filter_map(|i| Some((i, common.problems.all.get(i)?))).flat_map(|(i, problem)| {
-        let reason = problem.reason().map(|_| ProblemLine::Reason(i));
+    common.problems.listed().into_iter().flat_map(|i| {
+        let reason = common.problems.has_reason(i).then_some(ProblemLine::Reason(i));
         [ProblemLine::Problem(i)].into_iter().chain(reason)
     })
 }

@@ -40,8 +40,7 @@ pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &La
         problems: titles + problems::problem_lines(common).count().max(1),
         whole_problems: titles + problems::whole_lines(common, problems.width),
         detail: (has_detail || has_columns).then(|| 1 + detail_lines(screen, common, width).len()),
-        // The replay bar shows the time of a recording.
-        has_band: common.activity.has_rows() && common.info.bar.is_none(),
+        band: if common.activity.has_rows() { traffic::band_lines(common, layout) } else { 0 },
     }
 }
 
@@ -169,7 +168,7 @@ pub(crate) struct OverviewAreas {
     pub selected: Rect,
     /// The newest messages, on a high terminal.
     pub newest: Rect,
-    /// The last minutes, in one band.
+    /// The last minutes or, of a recording, the whole time, in one band.
     pub band: Rect,
 }
 
@@ -183,7 +182,8 @@ pub(crate) struct WantedLines {
     /// All words of the chosen problem or about the selected node, if they stand beside the list or
     /// the list has the focus.
     pub detail: Option<usize>,
-    pub has_band: bool,
+    /// The lines of the charts of all nodes.
+    pub band: u16,
 }
 
 /// Lines about the selected node, with their rule.
@@ -208,8 +208,7 @@ fn problems_width(layout: &Layout) -> u16 {
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let body = layout.body;
     let gap = u16::from(!layout.low);
-    let band = if wanted.has_band { traffic::band_lines(body.height) } else { 0 };
-    let (body, band) = layout::split(body, body.height - band);
+    let (body, band) = layout::split(body, body.height.saturating_sub(wanted.band));
     let nothing = Rect { height: 0, ..band };
     if has_columns(layout) {
         // The message pane of the previous screen may still take almost all lines.

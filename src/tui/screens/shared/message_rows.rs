@@ -9,7 +9,7 @@ use crate::common::Common;
 use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::table::{self, Column, column};
 use crate::widgets::theme::Glyphs;
-use xdscope_engine::store::{LineFact, MessageKind};
+use xdscope_engine::store::{LineFact, MessageKind, RowNote};
 use xdscope_present::report::{self, Role};
 use xdscope_present::table::{LogRow, Style};
 use xdscope_present::text::Keep;
@@ -129,13 +129,23 @@ pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, o
     ]
 }
 
+/// A remark in few columns: of a method only its name, since nearly all streams have one service.
+pub(crate) fn brief_note(note: &RowNote) -> String {
+    let text = report::row_note(note);
+    let name = match note {
+        RowNote::Opened { method, .. } => method.rfind('/').map_or(0, |slash| slash + 1),
+        _ => 0,
+    };
+    text.get(name..).unwrap_or(&text).to_owned()
+}
+
 /// The reason of a NACK, the note of a row, or the only name that was added or removed.
 fn note(fact: &LineFact, glyphs: &Glyphs) -> Span {
     match (fact.kind, &fact.error, &fact.note, &fact.one) {
         (MessageKind::Nack, Some(_), ..) => {
             span(format!("{} {}", glyphs.bad, report::error_reason(fact.stated_faults())), Role::Bad)
         }
-        (_, _, Some(note), _) => span(report::row_note(note), Role::Muted),
+        (_, _, Some(note), _) => span(brief_note(note), Role::Muted),
         (MessageKind::Nack, None, ..) => span(format!("{} by version alone", glyphs.bad), Role::Bad),
         (_, _, _, Some(name)) => {
             span(format!("{}{}", if fact.added > 0 { "+" } else { "-" }, shown_name(name)), Role::Muted)

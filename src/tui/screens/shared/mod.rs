@@ -8,6 +8,7 @@ pub(crate) mod missing_answers;
 pub(crate) mod names;
 pub(crate) mod problem_place;
 pub(crate) mod pushes;
+pub(crate) mod replay_track;
 pub(crate) mod side_by_side;
 pub(crate) mod traffic;
 pub(crate) mod variant;

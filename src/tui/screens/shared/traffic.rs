@@ -1,16 +1,21 @@
-//! The last minutes of a source as charts, in one band on one time axis.
+//! The last minutes of a source as charts, in one band on one time axis; of a recording, its whole
+//! time on the axis of the replay bar.
 
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 
+use crate::common::Common;
+use crate::data::Data;
 use crate::screens::shared::millis;
+use crate::screens::shared::replay_track::ReplayTrack;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::chart::{self, SparkValue};
-use crate::widgets::layout;
+use crate::widgets::layout::{self, Layout};
 use xdscope_engine::activity::{Axis, Tally};
 use xdscope_present::report::Role;
 use xdscope_present::text;
+use xdscope_wire::event::StreamId;
 use xdscope_wire::text::{age, count, latency};
 
 /// Columns of the labels to the left of the charts.
@@ -19,6 +24,12 @@ const LABEL_WIDTH: u16 = 10;
 const SCALE_WIDTH: u16 = 30;
 /// The fewest columns of a chart.
 const MIN_CHART_WIDTH: u16 = 20;
+/// The lines of a body from which on the band has a third chart.
+const MIN_HIGH_BODY: u16 = 34;
+/// The lines of the band without an axis of its own.
+const CHART_LINES: u16 = 3;
+/// Rows of a recording that are counted for one frame.
+const ROWS_PER_STEP: usize = 10_000;
 
 /// The tallies of a time axis.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +40,10 @@ pub(crate) struct Traffic {
     pub cell: Duration,
     /// The time of all cells.
     pub span: Duration,
+    /// The area of the replay bar's time, if the charts stand above it.
+    track: Option<Rect>,
+    /// Rows were not counted yet.
+    pub is_partial: bool,
 }
 
 /// A figure that a chart shows.
@@ -59,7 +74,32 @@ impl Measure {
 
 impl Traffic {
     pub(crate) fn new(cells: Vec<Option<Tally>>, axis: Axis) -> Traffic {
-        Traffic { cells, cell: axis.cell(), span: axis.span() }
+        Traffic { cells, cell: axis.cell(), span: axis.span(), ..Traffic::default() }
+    }
+
+    /// Counts the whole time of a recording for the charts above the replay bar: of all streams, or
+    /// of a type by its index on a stream. `None` if there is no replay bar, or no room above it.
+    pub(crate) fn recorded(
+        common: &mut Common,
+        data: &dyn Data,
+        layout: &Layout,
+        only: Option<(StreamId, usize)>,
+    ) -> Option<Traffic> {
+        let (bar, area) = common.info.bar.as_ref().zip(layout.bar)?;
+        if band_lines(common, layout) == 0 {
+            return None;
+        }
+        let end = bar.end;
+        let track = ReplayTrack::new(common, area, bar).area;
+        let is_partial = common.recorded.follow(data.store(), end, only, ROWS_PER_STEP);
+        let span = Duration::from_nanos(end.0);
+        Some(Traffic {
+            cells: common.recorded.columns(data.now(), usize::from(track.width)),
+            cell: span / u32::from(track.width.max(1)),
+            span,
+            track: Some(track),
+            is_partial,
+        })
     }
 
     /// The columns of charts that are `width` columns wide with their labels.
@@ -86,9 +126,9 @@ impl Traffic {
         sum
     }
 
-    /// The scale of a measure: the most in a cell, or all. `ack_ms` are median and 99th percentile
-    /// of the answers.
-    fn scale(&self, measure: Measure, ack_ms: Option<(f64, f64)>) -> String {
+    /// The scale of a measure in at most `room` columns: the most in a cell, or all. `ack_ms` are
+    /// median and 99th percentile of the answers.
+    fn scale(&self, measure: Measure, ack_ms: Option<(f64, f64)>, room: usize) -> String {
         let most = self.values(measure).iter().filter_map(|cell| cell.value).max().unwrap_or(0);
         match measure {
             Measure::Pushes if most == 0 => format!("none in {}", age(self.span)),
@@ -98,8 +138,9 @@ impl Traffic {
             Measure::Slowest => {
                 let percentiles =
                     ack_ms.map(|(p50, p99)| format!("  p50 {} p99 {}", millis(p50), millis(p99)));
-                let most = latency(Duration::from_micros(most));
-                format!("max {most}{}", percentiles.unwrap_or_default())
+                let most = format!("max {}", latency(Duration::from_micros(most)));
+                let percentiles = percentiles.unwrap_or_default();
+                if most.len() + percentiles.len() > room { most } else { most + &percentiles }
             }
         }
     }
@@ -114,12 +155,15 @@ fn chart_width(width: u16) -> u16 {
     width.saturating_sub(LABEL_WIDTH + SCALE_WIDTH).max(MIN_CHART_WIDTH)
 }
 
-/// The lines of the band in a body of this height.
-pub(crate) fn band_lines(height: u16) -> u16 {
-    match height {
-        0..22 => 0,
-        22..34 => 2,
-        _ => 4,
+/// The lines of the band. The replay bar of a recording is the axis of its charts.
+pub(crate) fn band_lines(common: &Common, layout: &Layout) -> u16 {
+    let height = layout.body.height;
+    match common.info.bar {
+        Some(_) if common.clock.untimed || height < MIN_HIGH_BODY => 0,
+        Some(_) => CHART_LINES,
+        None if height >= MIN_HIGH_BODY => CHART_LINES + 1,
+        None if height >= 22 => 2,
+        None => 0,
     }
 }
 
@@ -133,15 +177,15 @@ pub(crate) fn pushes(cells: &[Option<Tally>]) -> Vec<SparkValue> {
     cells.iter().map(value).collect()
 }
 
-/// Draws the band: pushes, NACKs and, with four lines, the slowest answers and the axis. `ack_ms`
-/// are median and 99th percentile of the answers.
+/// Draws the band: pushes, NACKs and, with three lines, the slowest answers; then the axis.
+/// `ack_ms` are median and 99th percentile of the answers.
 pub(crate) fn draw(canvas: &mut Canvas, area: Rect, traffic: &Traffic, ack_ms: Option<(f64, f64)>) {
     if area.height < 2 || traffic.cells.is_empty() {
         return;
     }
     let mut rest = area;
     let measures = [Measure::Pushes, Measure::Nacks, Measure::Slowest];
-    for measure in measures.into_iter().take(if area.height < 4 { 2 } else { 3 }) {
+    for measure in measures.into_iter().take(usize::from(area.height)) {
         let (row, below) = layout::split(rest, 1);
         line(canvas, row, traffic, measure, ack_ms);
         rest = below;
@@ -152,8 +196,13 @@ pub(crate) fn draw(canvas: &mut Canvas, area: Rect, traffic: &Traffic, ack_ms: O
 /// Draws a label, a chart and its scale.
 fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure, ack_ms: Option<(f64, f64)>) {
     canvas.text(area, &format!(" {}", measure.label()), Role::Muted);
-    let width = traffic.filled(chart_width(area.width));
-    let chart = Rect { x: area.x + LABEL_WIDTH, width, ..area };
+    let chart = match traffic.track {
+        Some(track) => Rect { y: area.y, height: 1, ..track },
+        None => {
+            let width = traffic.filled(chart_width(area.width));
+            Rect { x: area.x + LABEL_WIDTH, width, ..area }
+        }
+    };
     if measure == Measure::Nacks {
         nacks(canvas, chart, traffic);
     } else {
@@ -161,7 +210,8 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure, ac
     }
     let x = chart.right() + 2;
     let scale = Rect { x, width: area.right().saturating_sub(x), ..area };
-    canvas.text(scale, &traffic.scale(measure, ack_ms), Role::Muted);
+    let words = traffic.scale(measure, ack_ms, usize::from(scale.width));
+    canvas.text(scale, &words, Role::Muted);
 }
 
 /// Draws a mark in each cell with a NACK.

@@ -176,16 +176,18 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
 /// Adds the last push, and the time that the client takes to answer.
 fn add_traffic(fields: &mut DetailFields, state: &StateFact) {
     if let Some(push) = &state.traffic.last_push {
-        let text = format!(
-            "#{}  +{} ~{} -{}  ={} unchanged re-sent   {}, {} of it unchanged",
-            push.n,
-            count(push.added),
-            count(push.changed),
-            count(push.removed),
-            count(push.same),
-            size(push.bytes),
-            size(push.bytes_same)
-        );
+        let parts = [
+            (push.added, "added"),
+            (push.changed, "changed"),
+            (push.removed, "removed"),
+            (push.same, "unchanged"),
+        ];
+        let parts = parts.into_iter().filter(|(n, _)| *n > 0);
+        let parts: Vec<String> = parts.map(|(n, word)| format!("{} {word}", count(n))).collect();
+        let mut text = format!("#{}  {}   {}", push.n, parts.join(", "), size(push.bytes));
+        if push.bytes_same > 0 && push.bytes_same < push.bytes {
+            text.push_str(&format!(", {} of it unchanged", size(push.bytes_same)));
+        }
         fields.add("last push", &text, Role::Plain);
     }
     if let Some((p50, p99)) = state.verdicts.ack_ms {

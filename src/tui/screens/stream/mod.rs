@@ -150,7 +150,7 @@ impl StreamScreen {
     }
 
     /// Loads the last minutes of each type, and of the selected one.
-    fn load_recent(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
+    fn load_recent(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         self.traffic = Traffic::default();
         self.recent = vec![plain(""); self.types.rows.len()];
         let store = data.store();
@@ -169,18 +169,20 @@ impl StreamScreen {
             let columns = Traffic::columns(layout.body.width);
             let axis = common.wide_chart_axis(columns);
             let cells = activity.of_type(store, stream, &type_url, axis);
-            self.traffic = Traffic::new(cells, axis);
+            let only = store.track_of(stream, &type_url).map(|track| (stream, track));
+            let recorded = Traffic::recorded(common, data, layout, only);
+            self.traffic = recorded.unwrap_or_else(|| Traffic::new(cells, axis));
         }
     }
 
     /// The lines that the parts of the screen have content for, with their titles.
-    fn wanted_lines(&self, detail: usize) -> WantedLines {
+    fn wanted_lines(&self, common: &Common, layout: &Layout, detail: usize) -> WantedLines {
         WantedLines {
             lives: if self.chain.len() > 1 { lifetimes::lives(&self.chain).len() + 1 } else { 0 },
             types: self.types.rows.len() + 1,
             detail: detail + 1,
             newest: self.newest.len() + 2,
-            has_charts: !self.traffic.cells.is_empty(),
+            charts: if self.traffic.cells.is_empty() { 0 } else { traffic::band_lines(common, layout) },
         }
     }
 
@@ -314,7 +316,7 @@ impl Screen for StreamScreen {
         self.load_recent(common, data, layout);
         let lines = detail::lines(self, common).len();
         self.load_newest(common, data, layout);
-        let areas = areas(layout, self.wanted_lines(lines));
+        let areas = areas(layout, self.wanted_lines(common, layout, lines));
         self.types.settle(areas.types);
         self.types.settle_text(lines, areas.detail);
     }
@@ -324,6 +326,10 @@ impl Screen for StreamScreen {
             return self.client.draw(common, canvas, layout);
         }
         view::draw(self, common, canvas, layout)
+    }
+
+    fn is_searching(&self) -> bool {
+        self.traffic.is_partial
     }
 
     fn summary(&self, common: &Common, _layout: &Layout) -> String {
@@ -366,7 +372,8 @@ impl Screen for StreamScreen {
             let list = self.client.areas(common, layout).list;
             return self.client.list.point(at, list, selects);
         }
-        let areas = areas(layout, self.wanted_lines(detail::lines(self, common).len()));
+        let lines = detail::lines(self, common).len();
+        let areas = areas(layout, self.wanted_lines(common, layout, lines));
         if areas.types.contains(at) {
             common.pane = Pane::Main;
         }
@@ -458,7 +465,7 @@ pub(crate) struct StreamAreas {
     pub history: Rect,
     /// The newest messages of the stream, on a high and wide terminal.
     pub newest: Rect,
-    /// The last minutes of the selected type.
+    /// The last minutes of the selected type or, in a recording, the whole time.
     pub charts: Rect,
 }
 
@@ -476,15 +483,15 @@ pub(crate) struct WantedLines {
     pub types: usize,
     pub detail: usize,
     pub newest: usize,
-    pub has_charts: bool,
+    /// The lines of the charts of the selected type.
+    pub charts: u16,
 }
 
 /// Divides the body.
 pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
     let body = layout.body;
     let gap = u16::from(!layout.low);
-    let charts = if wanted.has_charts { traffic::band_lines(body.height) } else { 0 };
-    let (body, charts) = layout::split(body, body.height - charts);
+    let (body, charts) = layout::split(body, body.height.saturating_sub(wanted.charts));
     let lives = layout::height(wanted.lives).min((body.height / 4).max(3));
     let (lives, rest) = layout::split(body, if wanted.lives > 0 { lives } else { 0 });
     let (_, rest) = layout::split(rest, if lives.is_empty() { 0 } else { gap });

@@ -118,7 +118,7 @@ pub(super) fn draw(
         return None;
     }
     let lines = detail::lines(screen, common);
-    let areas = super::areas(layout, screen.wanted_lines(lines.len()));
+    let areas = super::areas(layout, screen.wanted_lines(common, layout, lines.len()));
     if !areas.lives.is_empty() {
         let (title, rest) = layout::split(areas.lives, 1);
         let lives = lifetimes::lives(&screen.chain).len();

@@ -11,7 +11,7 @@ use crate::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::widgets::layout::{self, Layout};
 use crate::widgets::table::{self, Column};
 use xdscope_engine::store::{MessageFact, MessageKind};
-use xdscope_present::report::{self, Role};
+use xdscope_present::report::Role;
 use xdscope_wire::event::Dir;
 use xdscope_wire::text::count;
 
@@ -107,7 +107,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     for (at, note) in notes {
         let Some(row) = area.rows().nth(at + 1) else { break };
         let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
-        canvas.line(rest, &[span(report::row_note(note), Role::Muted)]);
+        canvas.line(rest, &[span(message_rows::brief_note(note), Role::Muted)]);
         if has_focus && Some(row.y) == selected_row {
             canvas.select(row);
         }

@@ -89,6 +89,29 @@ fn istio_keeps_the_columns_beside_its_names() {
     assert!(!shown.contains(".svc.cluster.local  "), "{shown}");
 }
 
+/// How often the streams of a client of Istio failed is not cut off at 120 columns, and neither is
+/// the reason.
+#[test]
+fn istio_keeps_the_column_of_streams_that_fail() {
+    let node = NODES[0].1[0];
+    let stream = |at: usize| {
+        let [open, end] = [at * 250, at * 250 + 3].map(|millis| format!("+{millis}ms"));
+        format!(
+            "stream {at} delta-ads\n{open} {at} > sds sub=[shop-cert]\n\
+             {end} {at} close status=16 \"authentication failure\"\n"
+        )
+    };
+    let streams: String = (1..=18).map(stream).collect();
+    let source = ScriptedStore::new(&format!("node \"{node}\"\n{streams}"));
+    let mut model = model(120, 36, PLAIN);
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    let (titles, row) = (shown.lines().nth(4).unwrap_or_default(), shown.lines().nth(5).unwrap_or_default());
+    assert!(titles.contains("STREAM") && titles.contains("REASON"), "{shown}");
+    assert!(row.contains("↻ 18 in 4s") && row.contains("UNAUTHENTICATED"), "{shown}");
+    assert!(row.contains("gw-1.istio-system"), "{shown}");
+}
+
 /// No line is wider than the terminal, no screen shows a title over a cell, and each screen has
 /// content.
 #[test]

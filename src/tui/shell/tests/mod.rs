@@ -1,5 +1,6 @@
 //! Tests of keys, prompts and frames around the screens.
 
+mod acceptance;
 mod client_action;
 mod copy;
 mod diagnoses;
@@ -15,6 +16,7 @@ mod palette;
 mod places;
 mod problems;
 mod random;
+mod replay_band;
 mod scope;
 mod tour;
 mod view;

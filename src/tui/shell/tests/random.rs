@@ -158,9 +158,9 @@ const MESSAGES_PER_FRAME: usize = 100;
 
 /// Types, clicks and resizes at random, starting on one screen and coming back to it. The terminal
 /// shows each frame without leftovers of frames before.
-fn stress(screen: usize, messages: usize, source: &ScriptedStore) {
+fn stress(screen: usize, seed: u64, messages: usize, source: &ScriptedStore) {
     let data = source.data();
-    let mut random = Random(screen as u64 + 1);
+    let mut random = Random(seed);
     let output = Output::default();
     let mut model = model(100, 30, Theme::MONO);
     let mut painter = Painter::new(output.clone());
@@ -192,7 +192,7 @@ fn stress(screen: usize, messages: usize, source: &ScriptedStore) {
             terminal.process(&output.0.take());
             let shown = terminal.screen().rows(0, model.common.size.0).map(|row| row.trim_end().to_owned());
             let shown = shown.collect::<Vec<_>>().join("\n");
-            assert_eq!(shown, text(&buffer), "screen {} after message {at}", screen + 1);
+            assert_eq!(shown, text(&buffer), "screen {} after message {at}, seed {seed}", screen + 1);
         }
     }
     // Nothing is left that the user cannot leave.
@@ -211,7 +211,27 @@ fn keys_and_clicks_on_each_screen_leave_nothing_behind() {
             scope.spawn(move || {
                 let source = ScriptedStore::new(super::places::PROBLEMS);
                 for screen in (first..9).step_by(2) {
-                    stress(screen, messages, &source);
+                    stress(screen, screen as u64 + 1, messages, &source);
+                }
+            });
+        }
+    });
+}
+
+/// 10,800 keys and clicks, and 540 sizes, on what real control planes and clients sent.
+#[test]
+fn keys_and_clicks_on_recordings_of_meshes_leave_nothing_behind() {
+    const PATHS: [&str; 3] = [
+        "tests/fixtures/recordings/istio.xdsrec",
+        "tests/fixtures/tui/meshes.xds",
+        "examples/too-many-pings.xdsrec",
+    ];
+    std::thread::scope(|scope| {
+        for (path, seed) in PATHS.into_iter().zip(1..) {
+            scope.spawn(move || {
+                let source = ScriptedStore::recorded(path);
+                for screen in 0..9 {
+                    stress(screen, 100 * seed + screen as u64, MESSAGES / PATHS.len(), &source);
                 }
             });
         }

@@ -1,6 +1,8 @@
 //! Runs the screens in a real pseudo-terminal: they start, follow keys and sizes, and restore the
 //! terminal.
 
+mod starts;
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};

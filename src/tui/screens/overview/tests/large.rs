@@ -73,6 +73,19 @@ fn time_is_one_quiet_band() {
     }
 }
 
+/// All nodes are measured once for many keys.
+#[test]
+fn keys_do_not_measure_all_nodes_again() {
+    let source = fleet(300);
+    let mut model = model(160, 45, PLAIN);
+    type_keys(&mut model, &source.data(), "");
+    let measured = model.screens.overview.charts.extremes.measured();
+    assert!(measured.is_some_and(|(_, is_counted)| is_counted));
+    type_keys(&mut model, &source.data(), "jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjG");
+    assert!(model.screens.overview.top > 0, "{}", drawn_text(&model));
+    assert_eq!(model.screens.overview.charts.extremes.measured(), measured);
+}
+
 #[test]
 fn evidence_has_the_content_before_and_after() {
     let source = ScriptedStore::gateway();
