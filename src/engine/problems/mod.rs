@@ -17,8 +17,8 @@ mod refusals;
 mod states;
 
 pub use fact::{
-    OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
-    ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources,
+    NodesOfVersion, OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush,
+    RefusedResources, ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
