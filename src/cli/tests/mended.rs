@@ -98,13 +98,13 @@ const CLOSED_EDS: &str = "node n1\nstream 1 sotw cds\n>\n< v=1 n=1 [a{eds}]\n> v
 #[test]
 fn closed_stream_of_one_type_is_not_idle() {
     let out = on(&["status"], CLOSED_EDS).out;
-    assert!(out.contains("(SYNCED)") && !out.contains("idle"), "{out}");
+    assert!(out.contains("# SYNCED") && !out.contains("idle"), "{out}");
     let tree = on(&["get", "-o", "tree"], CLOSED_EDS).out;
     assert!(!tree.contains("neither requested nor sent"), "{tree}");
     let owed = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=1 n=1\n> eds names=[q]\nadvance 20s\n\
                 1 close status=14 \"x\"\nstream 2 ads\n2 > cds v=1\nadvance 60s\n";
     let out = on(&["status"], owed).out;
-    assert!(out.contains("OWED  n1 EDS") && out.contains("(MISS 1/1)"), "{out}");
+    assert!(out.contains("OWED  n1 EDS") && out.contains("# MISS 1/1"), "{out}");
 }
 
 /// docs/protocol.md#h-03

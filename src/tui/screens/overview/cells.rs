@@ -83,7 +83,7 @@ fn closed_state(common: &Common, cell: &SummaryFact, words: &str) -> Span {
     let glyphs = common.theme.glyphs();
     let closed = theme::state_mark(TypeState::Closed, glyphs).symbol;
     let last = theme::state_mark(cell.last_state.unwrap_or(cell.state), glyphs);
-    let words = words.trim_matches(['(', ')']);
+    let words = words.strip_prefix(closed).unwrap_or(words).trim_start();
     span(format!("{closed}{} {words}", last.symbol).trim_end(), Role::Muted)
 }
 

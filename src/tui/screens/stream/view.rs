@@ -94,7 +94,8 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let text = match (state.summary.state, state.summary.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
         (TypeState::Closed, Some(last)) => {
-            format!("{symbol} {}, was {}", report::CLOSED, report::state_word(last).0)
+            let words = words.strip_prefix(symbol).unwrap_or(&words).trim_start();
+            format!("{symbol}{} {words}", theme::state_mark(last, glyphs).symbol)
         }
         _ => format!("{symbol} {words} {age}"),
     };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::TypeState;
-use xdscope_present::report::{Role, state_word};
+use xdscope_present::report::{CLOSED_SIGN, Role, state_word};
 
 macro_rules! glyphs {
     ($($(#[$doc:meta])* $name:ident $symbol:literal $ascii:literal;)*) => {
@@ -102,7 +102,7 @@ pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
         TypeState::Wait | TypeState::Warming => glyphs.wait,
         TypeState::Miss | TypeState::Expired => glyphs.miss,
         TypeState::Idle => "-",
-        TypeState::Closed => "#",
+        TypeState::Closed => CLOSED_SIGN,
     };
     StateMark { symbol, word, role }
 }
