@@ -169,3 +169,28 @@ fn cluster_warms_across_aggregated_and_other_streams() {
         assert!(out.contains("needed by cluster c, which warms"), "{out}");
     }
 }
+
+/// A source without times cannot say how late an answer is.
+#[test]
+fn sources_without_times_say_what_is_open() {
+    let untimed = "no problem yet: the recording ends before an answer to the request, and has no times to say \
+                   how late it is";
+    let status = |name: &str, text: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        run(&["status", path.to_str().unwrap()]).out
+    };
+    let out = status("n.xds", "notime\nnode n\nstream 1 ads\n> cds\n");
+    assert!(out.contains(untimed) && !out.contains("limit"), "{out}");
+    let out = status("n.xds", "notime\nnode n\nstream 1 ads\n> cds\n< cds v=1 n=a [a]\n> cds v=1 n=a\n");
+    assert!(!out.contains("no problem yet"), "{out}");
+    let raw = run(&["export", "examples/missing-name.xds", "--to", "raw"]).out;
+    let lines = raw.lines().map(|line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().remove("t");
+        format!("{line}\n")
+    });
+    let out = status("n.jsonl", &lines.collect::<String>());
+    assert!(out.contains(untimed), "{out}");
+}

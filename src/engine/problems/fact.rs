@@ -309,6 +309,9 @@ pub enum Problem {
         stray: Option<StrayAnswer>,
         /// An ACK may accept the response: its nonce fits another one too.
         is_guess: bool,
+        /// The response of this version that the client had not answered either when it ended an
+        /// earlier stream.
+        left: Option<Seq>,
     },
     /// Resources of the type wait for others that the server has not sent, although the client has
     /// what it asked for, or withholds its verdict.

@@ -165,7 +165,7 @@ impl MissingCause {
                 has_gap: owed.has_gap,
                 ..cause
             },
-            Problem::Unanswered { version, stray: None, .. } => {
+            Problem::Unanswered { version, stray: None, left: None, .. } => {
                 MissingCause { version: Some(version.to_string()), ..cause }
             }
             Problem::OwedAtEnd(owed) => match &owed.debt {

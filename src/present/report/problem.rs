@@ -182,10 +182,13 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
         Problem::Unanswered { version, response, is_polling: true, .. } => {
             Clauses::main(format!("client has not polled since {label} {version} (#{})", response.0))
         }
-        Problem::Unanswered { version, response, stray, is_guess, .. } => {
+        Problem::Unanswered { version, response, stray, is_guess, left, .. } => {
             let guess = if *is_guess { " (guess)" } else { "" };
             let response = format!("{label} {version} (#{}){guess}", response.0);
-            unanswered(&response, stray.as_ref())
+            let mut clauses = unanswered(&response, stray.as_ref());
+            let left = left.map(|n| format!("; it left #{} without one too, when a stream closed", n.0));
+            clauses.details.push_str(&left.unwrap_or_default());
+            clauses
         }
         Problem::Warming(warming) => warming_resources(warming, clock),
         Problem::Owed(owed) => owed_resources(&label, owed, (fact.blame, clock)),

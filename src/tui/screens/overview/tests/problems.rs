@@ -71,6 +71,7 @@ pub fn problems() -> Vec<ProblemFact> {
         is_polling: false,
         stray: None,
         is_guess: false,
+        left: None,
     };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
