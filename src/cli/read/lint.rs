@@ -438,6 +438,23 @@ mod tests {
         }
     }
 
+    /// A row counts the nodes on which its rule was broken, and not those of the refusal.
+    #[test]
+    fn rows_count_the_nodes_of_their_rule() {
+        let push = |n: u32, nonce: &str| {
+            format!("{n} < cds v=1 n={nonce} [pay]\n{n} > cds n={nonce} nack=\"pay: bad\"\n")
+        };
+        let client = |n: u32, pushes: &[&str]| {
+            let pushes: String = pushes.iter().map(|nonce| push(n, nonce)).collect();
+            format!("node n{n}\nstream {n} ads\n{n} > cds\n{pushes}")
+        };
+        let text = [client(1, &["a", "b", "c"]), client(2, &["a", "b"]), client(3, &["a"])].concat();
+        let script = crate::cli::tests::script_file(&text);
+        let lint = run(&["lint", script.path().to_str().unwrap()]).out;
+        let row = lint.lines().find(|row| row.contains("nack-resend-loop")).unwrap_or_default();
+        assert!(row.contains("  2 nodes CDS  ") && row.ends_with("; also nack on 3 nodes"), "{lint}");
+    }
+
     #[test]
     fn rejects_unknown_rules() {
         let output = run(&["lint", STALE, "--rule", "relay-leek"]);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::lint::{Blame, Finding};
 use crate::nack::{NackFault, without_random_words};
 use crate::session::{PushedVersion, Refusal, Track};
-use crate::store::{Debt, FailingStream, RefusedBy, Store, StreamFailure};
+use crate::store::{Debt, FailingStream, OwedAtEnd, RefusedBy, Store, StreamFailure};
 use xdscope_wire::event::{Seq, Side, TypeUrl};
 
 use super::fact::{
@@ -56,7 +56,7 @@ impl HangUpCause {
     /// problems, and without a node.
     fn find(store: &Store, fact: &ProblemFact) -> Option<HangUpCause> {
         fact.node.as_ref()?;
-        let owed = match &fact.problem {
+        let owed: &OwedAtEnd = match &fact.problem {
             Problem::Failing(failing) if failing.failure == StreamFailure::Aborted => {
                 failing.unanswered_response()?
             }
