@@ -94,8 +94,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let text = match (state.summary.state, state.summary.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
         (TypeState::Closed, Some(last)) => {
-            let words = words.strip_prefix(symbol).unwrap_or(&words).trim_start();
-            format!("{symbol}{} {words}", theme::state_mark(last, glyphs).symbol)
+            theme::marked_state(state.summary.state, Some(last), &words, glyphs)
         }
         _ => format!("{symbol} {words} {age}"),
     };

@@ -107,6 +107,21 @@ pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
     StateMark { symbol, word, role }
 }
 
+/// Returns the symbol and the words of a state: `✗ NACK×3`; of a closed stream `#✗ NACK`. `last`: the
+/// state before the stream closed.
+pub(crate) fn marked_state(
+    state: TypeState,
+    last: Option<TypeState>,
+    words: &str,
+    glyphs: &Glyphs,
+) -> String {
+    let symbol = state_mark(state, glyphs).symbol;
+    let Some(last) = last else { return format!("{symbol} {words}") };
+    let words = words.strip_prefix(symbol).unwrap_or(words).trim_start();
+    let text = format!("{symbol}{} {words}", state_mark(last, glyphs).symbol);
+    text.trim_end().to_owned()
+}
+
 /// Returns the symbol of a problem.
 pub(crate) fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
     problem.state().map_or("!", |state| state_mark(state, glyphs).symbol)
