@@ -309,7 +309,7 @@ fn equal_graphs_share_a_figure() {
     );
 }
 
-/// What a figure does not show, and when each client got its resources, is no difference.
+/// Resources that a figure does not show, and ages, make no difference.
 #[test]
 fn graphs_that_look_equal_share_a_figure() {
     let client = |n: u64, node: &str, endpoints: &str| {
