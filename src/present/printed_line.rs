@@ -117,7 +117,8 @@ fn kind_of(token: &str) -> Option<Kind> {
     if is_label { Kind::parse(&word.to_ascii_lowercase()) } else { None }
 }
 
-/// Returns the rules that a line names, each once. The rule `nack` is named only behind its severity.
+/// Returns the rules that a line names, each once. The rule `nack` is named only behind its
+/// severity.
 fn rules(tokens: &[&str]) -> Vec<&'static str> {
     let mut found = Vec::new();
     let mut before = "";
@@ -137,8 +138,8 @@ fn rules(tokens: &[&str]) -> Vec<&'static str> {
     found
 }
 
-/// Returns the states and problems that a line is about: the one that it begins with, those of a row
-/// of the matrix, or the one that its sentence tells.
+/// Returns the states and problems that a line is about: the one that it begins with, those of a
+/// row of the matrix, or the one that its sentence tells.
 fn words(line: &str, tokens: &[&str]) -> Vec<&'static str> {
     let mut signed = tokens.iter().skip_while(|token| !token.contains(char::is_alphanumeric));
     let first = signed.next().and_then(|token| word_of(token));

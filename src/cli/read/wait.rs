@@ -239,8 +239,8 @@ pub(crate) struct Goal<'a> {
 impl Goal<'_> {
     /// Reads a source each time it has grown, until the condition holds.
     ///
-    /// Returns at once at the end of a complete file. A file that cannot be read, and was written to a
-    /// short time ago, may be half written.
+    /// Returns at once at the end of a complete file. A file that cannot be read, and was written
+    /// to a short time ago, may be half written.
     pub(crate) fn on_recording(
         &self,
         source: &SourceArgs,
@@ -284,7 +284,8 @@ impl Goal<'_> {
                     return unreadable.map_or(Ok(WaitEnd::TimedOut), Err);
                 }
                 waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
-                // Timers go on while a process writes the recording, and a fresh file may become complete.
+                // Timers go on while a process writes the recording, and a fresh file may become
+                // complete.
                 let is_due = size() != size_read || (may_change && paused.elapsed() >= replay::TICK);
                 if is_due && paused.elapsed() >= pause {
                     break;

@@ -287,8 +287,8 @@ pub(super) fn merge(store: &Store, all: &[Finding], problems: &mut Vec<ProblemFa
     problems.extend(left.into_iter().flatten());
 }
 
-/// Groups the nodes of refusals by the versions that they refuse and keep; empty if all nodes refuse
-/// one version and keep one.
+/// Groups the nodes of refusals by the versions that they refuse and keep; empty if all nodes
+/// refuse one version and keep one.
 fn by_version(members: &[ProblemFact]) -> Vec<NodesOfVersion> {
     let mut groups: Vec<NodesOfVersion> = Vec::new();
     for member in members {

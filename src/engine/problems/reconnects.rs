@@ -12,8 +12,8 @@ use super::states::sorted;
 /// Problems of open streams that may have begun on an earlier stream, by stream and type.
 type OpenProblems = HashMap<(StreamId, TypeUrl), Vec<usize>>;
 
-/// Merges what a client refused, or what one side owed, when a stream closed into the problem of the
-/// same version or the same resources on a later stream of the client.
+/// Merges what a client refused, or what one side owed, when a stream closed into the problem of
+/// the same version or the same resources on a later stream of the client.
 pub(super) fn merge(store: &Store, problems: &mut Vec<ProblemFact>) {
     let mut open = OpenProblems::new();
     for (at, problem) in problems.iter().enumerate() {
@@ -81,8 +81,8 @@ fn is_same(closed: &ProblemFact, later: &ProblemFact) -> bool {
     }
 }
 
-/// Returns one problem for that of a closed stream and that of a later one. A refusal tells more than
-/// that its content has come again.
+/// Returns one problem for that of a closed stream and that of a later one. A refusal tells more
+/// than that its content has come again.
 fn joined(closed: ProblemFact, later: ProblemFact) -> ProblemFact {
     let is_refusal = matches!(closed.problem, Problem::Refused(_));
     let (mut lead, other) = if is_refusal { (closed, later) } else { (later, closed) };

@@ -73,7 +73,7 @@ fn all() -> impl Iterator<Item = &'static Form> {
 /// Bytes of a line that are searched.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// What loggers write before a text: a time, a level, a thread, the place in the code.
+/// Prefix that loggers write before a text: a time, a level, a thread, the place in the code.
 static PREFIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let parts = [
         r"\[(?:\d[^\]]*|[\w./ -]*(?::\d+)?)\]",

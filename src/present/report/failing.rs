@@ -104,9 +104,10 @@ fn ender(fact: &FailingStream) -> Option<String> {
     })
 }
 
-/// `client ended 12 streams, each after a push, the last CDS 5 (#24), every 2.0s: RST_STREAM CANCEL;
-/// last request CDS #23`, or `client ended 12 streams, each in the middle of a response of 5.0 MB (the default
-/// receive limit of gRPC is 4 MiB), every 2.0s: RST_STREAM CANCEL; last request CDS #23`.
+/// `client ended 12 streams, each after a push, the last CDS 5 (#24), every 2.0s: RST_STREAM
+/// CANCEL; last request CDS #23`, or `client ended 12 streams, each in the middle of a response of
+/// 5.0 MB (the default receive limit of gRPC is 4 MiB), every 2.0s: RST_STREAM CANCEL; last request
+/// CDS #23`.
 fn aborted_streams(fact: &FailingStream) -> String {
     let (times, bytes) = (count(fact.count), fact.cut_responses.bytes);
     let mut text = format!("client ended {times} streams, each ");

@@ -382,8 +382,8 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     Clauses { main, details: text }
 }
 
-/// `; 42 on edge-1 and 2 more (version 41 in force), 43 on edge-2 (none in force)`: the versions that
-/// nodes refuse and keep, if they differ.
+/// `; 42 on edge-1 and 2 more (version 41 in force), 43 on edge-2 (none in force)`: the versions
+/// that nodes refuse and keep, if they differ.
 fn nodes_by_version(refused: &RefusedPush) -> String {
     let groups = &refused.by_version;
     let first = groups.first();

@@ -233,7 +233,8 @@ fn xdstp(name: &str, mark: &str) -> Option<Vec<String>> {
 }
 
 /// Returns the pod and namespace of the node id of an Istio proxy, as `istioctl` writes them:
-/// `reviews-v2-6b8f.default` of `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local`.
+/// `reviews-v2-6b8f.default` of
+/// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local`.
 pub fn workload(name: &str) -> Option<&str> {
     let mut parts = name.split('~');
     let (_kind, address) = (parts.next()?, parts.next()?);

@@ -107,8 +107,8 @@ pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
     StateMark { symbol, word, role }
 }
 
-/// Returns the symbol and the words of a state: `✗ NACK×3`; of a closed stream `#✗ NACK`. `last`: the
-/// state before the stream closed.
+/// Returns the symbol and the words of a state: `✗ NACK×3`; of a closed stream `#✗ NACK`. `last`:
+/// the state before the stream closed.
 pub(crate) fn marked_state(
     state: TypeState,
     last: Option<TypeState>,
