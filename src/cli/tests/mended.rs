@@ -194,3 +194,14 @@ fn sources_without_times_say_what_is_open() {
     let out = status("n.jsonl", &lines.collect::<String>());
     assert!(out.contains(untimed), "{out}");
 }
+
+/// The verdict of a narrow screen keeps the names in the sentence of a broken rule.
+#[test]
+fn narrow_verdict_names_the_resource() {
+    let script = "node edge agent=\"envoy/1.36.0\"\nstream 1 ads\n> cds\n< cds v=1 n=a [web{type: STATIC}]\n\
+                  > cds v=1 n=a\n> lds\n< lds v=1 n=b [in{rds: r}]\n> lds v=1 n=b\n> rds names=[r]\n\
+                  < rds v=1 n=c [r{to: [web, fraud-check-of-orders]}]\n> rds v=1 n=c names=[r]\nadvance 30s\n";
+    let shown = on(&["picture", "--screen", "overview", "--size", "80x24"], script).out;
+    let verdict = shown.lines().nth(1).unwrap_or_default();
+    assert!(verdict.contains("cluster fraud-check-of-orders (guess)"), "{shown}");
+}

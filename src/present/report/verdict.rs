@@ -232,12 +232,31 @@ fn shorter_headlines(fact: &ProblemFact, clock: &Clock, since: &str) -> Vec<Stri
                 why => vec![about_client(fact, &format!("{what}: {why}"))],
             }
         }
+        Problem::Broken(_) => {
+            let sentence = main();
+            let brief = |end: &str| {
+                let (start, _) = sentence.split_once(end)?;
+                let has_mark = !fact.is_guess() || start.ends_with(GUESS);
+                Some(format!("{start}{}", if has_mark { "" } else { GUESS }))
+            };
+            let forms = RULE_DETAILS.iter().filter_map(|end| brief(end));
+            let mut forms: Vec<String> = forms.map(|form| about_client(fact, &form)).collect();
+            forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+            forms
+        }
         _ => {
             let reason = fact.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
             vec![about_client(fact, &format!("{}{reason}", main()))]
         }
     }
 }
+
+/// The mark after an uncertain sentence.
+const GUESS: &str = " (guess)";
+
+/// Words with which the details begin in the sentence of a broken rule: what stands before them
+/// names the resource and what is wrong.
+const RULE_DETAILS: [&str; 3] = ["; ", ", which ", ", and "];
 
 /// `streams fail, 4 times`, or `client ends each stream after CDS 5, 4 times`.
 fn streams_fail(failing: &FailingStream) -> String {
