@@ -36,7 +36,7 @@ const USUAL_WORDS: [&str; 2] = ["ERROR", "WARN"];
 
 /// Sentences about problems: a pattern, and the word of the problem. The more specific ones come
 /// first.
-const SENTENCES: [(&str, &str); 15] = [
+const SENTENCES: [(&str, &str); 16] = [
     (r"\bstill refuses [A-Z]+DS ", "REFUSED"),
     (r", but not by a valid NACK", "STALE"),
     (r"\bowes an answer to |\bhas not polled since ", "STALE"),
@@ -52,6 +52,7 @@ const SENTENCES: [(&str, &str); 15] = [
     (r"\bcuts off each stream\b|\bdoes not answer PINGs\b", "FAILING"),
     (r", but its dump differs: ", "DIFFERS"),
     (r"\bnodes? in sync\b", "SYNCED"),
+    (r"^\W*\w\S*(?: \S+)?: (?:client and server|server|client): ", "WARN"),
 ];
 
 static PATTERNS: LazyLock<Vec<(Option<Regex>, &'static str)>> =
@@ -223,6 +224,7 @@ mod tests {
             ("n: client ended 12 streams, each after a push, the last CDS 5 (#24)", "FAILING"),
             ("no problem yet: the recording ends 1ms after the request", "WAIT"),
             ("✓ all 6 nodes in sync; last push 3s ago", "SYNCED"),
+            ("! edge: server: route r points to cluster fraud, which the client does not have", "WARN"),
             ("client accepted CDS ledger, but its dump differs: 3 missing", "DIFFERS"),
         ] {
             is_about(line, &[word]);
