@@ -70,7 +70,9 @@ fi
 pub(crate) fn run(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let shell = args.shell.to_string();
     let mut script = Vec::new();
-    if let Some(shell) = Shells::builtins().completer(&shell) {
+    if shell == BASH {
+        script.extend(BASH_SCRIPT.as_bytes());
+    } else if let Some(shell) = Shells::builtins().completer(&shell) {
         shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
     }
     io.stdout.write_all(&script)?;
