@@ -18,7 +18,7 @@ use super::json_out;
 use crate::cli::args::TimeFormat;
 
 /// Width of rows without a terminal.
-pub(crate) const DEFAULT_COLUMNS: usize = 100;
+pub const DEFAULT_COLUMNS: usize = 100;
 /// Fewest columns for the text below a row.
 const MIN_TEXT_COLUMNS: usize = 40;
 /// Columns before the text below a row: under the time.
