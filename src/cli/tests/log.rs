@@ -189,8 +189,10 @@ fn rows_fit_into_the_terminal() {
                 }
             }
         }
-        // Without a terminal, nothing is cut.
+        // Without a terminal, nothing is cut, and Istio's nodes have the names of `istioctl`.
         let out = run(&["log", source, "-q"]).out;
-        assert!(!out.contains('~') && !out.contains("sidecar"), "{out}");
+        let pods = nodes.lines().filter_map(xdscope_present::text::workload);
+        assert!(!out.contains("sidecar~") && !out.contains("router~"), "{out}");
+        assert!(pods.into_iter().all(|pod| out.contains(pod)), "{out}");
     }
 }
