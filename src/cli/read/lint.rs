@@ -302,8 +302,7 @@ impl LintRow {
         }
         let own = nodes.remove(lead.rule.id).unwrap_or_default();
         let other = |(id, nodes): (&&str, &BTreeSet<&str>)| match nodes.len() {
-            0 => (*id).to_owned(),
-            _ if *nodes == own => (*id).to_owned(),
+            _ if nodes.is_subset(&own) => (*id).to_owned(),
             number => format!("{id} on {}", plural(number as u64, "node")),
         };
         Some(LintRow { finding, others: nodes.iter().map(other).collect(), nodes: own.len() })

@@ -10,8 +10,8 @@ use crate::text::shell_word;
 use xdscope_engine::lint::{Blame, Finding, Severity, Subject};
 use xdscope_engine::nack::StatedFaults;
 use xdscope_engine::problems::{
-    NodesOfVersion, OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources,
-    ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources, count_wrong,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, ReportedErrors,
+    StrayAnswer, UnappliedResources, Urgency, WarmingResources, count_wrong,
 };
 use xdscope_engine::store::{
     AbsenceFact, ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser,
@@ -382,24 +382,24 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     Clauses { main, details: text }
 }
 
-/// `; 42 on edge-1 and 2 more (version 41 in force), 43 on edge-2 (none in force)`: the versions
-/// that nodes refuse and keep, if they differ.
+/// `; 42 on edge-1, edge-3 and 2 more, 43 on edge-2`: the versions that nodes refuse, if they
+/// differ.
 fn nodes_by_version(refused: &RefusedPush) -> String {
-    let groups = &refused.by_version;
-    let first = groups.first();
-    let differs = first.is_some_and(|first| groups.iter().any(|group| group.in_force != first.in_force));
-    let words = |group: &NodesOfVersion| {
-        let nodes = super::names(&group.nodes, MAX_NODES_OF_VERSION);
-        let kept = match &group.in_force {
-            Some(version) if differs => format!(" ({})", in_force(version)),
-            None if differs && group.knows_in_force => " (none in force)".to_owned(),
-            _ => String::new(),
-        };
-        format!("{} on {nodes}{kept}", group.version)
+    let mut versions: Vec<(&PushedVersion, Vec<Arc<str>>)> = Vec::new();
+    for group in &refused.by_version {
+        match versions.iter_mut().find(|known| *known.0 == group.version) {
+            Some((_, nodes)) => nodes.extend(group.nodes.iter().cloned()),
+            None => versions.push((&group.version, group.nodes.clone())),
+        }
+    }
+    if versions.len() < 2 {
+        return String::new();
+    }
+    let words = |(version, nodes): &(&PushedVersion, Vec<Arc<str>>)| {
+        format!("{version} on {}", super::names(nodes, MAX_NODES_OF_VERSION))
     };
-    let listed: Vec<String> = groups.iter().take(MAX_VERSIONS).map(words).collect();
-    match groups.len().saturating_sub(MAX_VERSIONS) as u64 {
-        _ if groups.is_empty() => String::new(),
+    let listed: Vec<String> = versions.iter().take(MAX_VERSIONS).map(words).collect();
+    match versions.len().saturating_sub(MAX_VERSIONS) as u64 {
         0 => format!("; {}", listed.join(", ")),
         more => format!("; {} and {} more", listed.join(", "), count(more)),
     }

@@ -29,10 +29,7 @@ fn nodes_with_one_refusal_tell_their_versions() {
         ["client refused CDS in several versions; version 1 in force; 2 on n1, 3 on n2, n3, on n1, n2, n3"]
     );
     let text = [refusal(1, "n1", "1", "2"), refusal(2, "n2", "", "2")].concat();
-    assert_eq!(
-        sentences(&text),
-        ["client refused CDS 2; 2 on n1 (version 1 in force), 2 on n2 (none in force), on n1, n2"]
-    );
+    assert_eq!(sentences(&text), ["client refused CDS 2, on n1, n2"]);
     let many: String = (1..=9).map(|n| refusal(n, &format!("n{n}"), "1", &format!("{}", 10 + n))).collect();
     let [sentence] = &sentences(&many)[..] else { panic!("{many}") };
     assert!(sentence.contains("; 11 on n1, 12 on n2, 13 on n3, 14 on n4 and 5 more, on "), "{sentence}");
