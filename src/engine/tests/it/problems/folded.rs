@@ -51,16 +51,20 @@ fn clients_that_hang_up_on_one_push_are_one_problem() {
         "{sentence}"
     );
     assert!(sentence.ends_with(", on n1, n2, n3"), "{sentence}");
-    // One of them only once.
-    let text = format!("{text}{}", stream(10, "n4"));
+    // A client that has answered before owes the answer after one hang-up.
+    let hang_up = |n: u32, node: &str| {
+        let answered = format!("{n} < cds v=4 n=z [A~4]\n{n} > cds v=4 n=z\n{n} < cds v=5-bad");
+        stream(n, node).replacen(&format!("{n} < cds v=5-bad"), &answered, 1)
+    };
+    let text = format!("{text}{}", hang_up(10, "n4"));
     let [sentence] = &sentences(&text)[..] else { panic!("{:#?}", sentences(&text)) };
     assert!(sentence.starts_with("client ended 10 streams, ") && sentence.ends_with(", n4"), "{sentence}");
-    let once: String = (1..=3).map(|n| stream(n, &format!("n{n}"))).collect();
+    let once: String = (1..=3).map(|n| hang_up(n, &format!("n{n}"))).collect();
     assert_eq!(
         sentences(&once),
-        ["client closed the stream after CDS 5-bad (#2), without an answer, on n1, n2, n3"]
+        ["client closed the stream after CDS 5-bad (#4), without an answer, on n1, n2, n3"]
     );
-    let text = format!("{once}{}", stream(4, "n4").replace("5-bad", "6"));
+    let text = format!("{once}{}", hang_up(4, "n4").replace("5-bad", "6"));
     assert_eq!(sentences(&text).len(), 2, "{:#?}", sentences(&text));
 }
 
