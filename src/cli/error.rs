@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::app::process::signals::EndSignal;
 use crate::app::tap::StartError;
@@ -220,6 +221,7 @@ impl From<SourceError> for CliError {
                 vec![format!("iconv -f UTF-16 -t UTF-8 {file} > COPY, and read the copy")]
             }
             SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
+            SourceError::FolderOfMessages { dir, files } => files_of_messages(dir, files),
             SourceError::NoMessages { name, .. } if prefixes::is_port(name) => vec![
                 format!("xdscope log {} -f", shell_word(name)),
                 format!("xdscope get {}", shell_word(name)),
@@ -254,6 +256,22 @@ impl From<SourceError> for CliError {
         let message = error.to_string();
         CliError { next, ..CliError::new(exit, message).because(error) }
     }
+}
+
+/// Returns the commands that read the first files of a folder. Raw JSONL may be parts of one
+/// session.
+fn files_of_messages(dir: &Path, files: &[PathBuf]) -> Vec<String> {
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let command = |path: &PathBuf| format!("xdscope status {}", word(path));
+    let mut next: Vec<String> = files.iter().take(MAX_NAMED_SESSIONS).map(command).collect();
+    let is_raw = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
+    let is_in_dir = |path: &PathBuf| path.parent() == Some(dir);
+    if files.len() > 1 && files.iter().all(|path| is_raw(path) && is_in_dir(path)) {
+        let dir = word(dir);
+        let dir = dir.trim_end_matches('/');
+        next.push(format!("cat {dir}/*.jsonl | xdscope status -   if they are parts of one session"));
+    }
+    next
 }
 
 impl From<PositionError> for CliError {

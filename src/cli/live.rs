@@ -44,7 +44,7 @@ use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, Tap
 use super::error::{CliError, Exit};
 use crate::cli::output::event_lines::{EventLines, UnprintedLines};
 use crate::cli::output::message_line;
-use crate::cli::output::message_line::RowLayout;
+use crate::cli::output::message_line::{DEFAULT_COLUMNS, RowLayout};
 use crate::cli::peer::connect;
 use crate::cli::read::lint;
 use crate::cli::source::{offline, schema_flags, select};
@@ -444,7 +444,8 @@ impl Run<'_> {
         let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
         let (time, is_cut) = (self.flags.time, io.stdout_is_terminal);
-        let layout = RowLayout { time, zone: zone.clone(), style, has_nodes: true, is_cut };
+        let columns = io.columns().unwrap_or(DEFAULT_COLUMNS);
+        let layout = RowLayout { time, zone: zone.clone(), style, has_nodes: true, is_cut, columns };
         let mut before = None;
         let lines = EventLines::start();
         let mut lines =

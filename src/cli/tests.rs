@@ -94,7 +94,7 @@ impl Environment {
 }
 
 /// A file with an arrow script: a terminal has nothing on stdin.
-fn script_file(text: &str) -> tempfile::NamedTempFile {
+pub(super) fn script_file(text: &str) -> tempfile::NamedTempFile {
     let mut file = tempfile::Builder::new().suffix(".xds").tempfile().unwrap();
     file.write_all(text.as_bytes()).unwrap();
     file

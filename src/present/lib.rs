@@ -38,6 +38,7 @@ pub mod nack_effect;
 pub mod node;
 pub mod page;
 pub mod partial_use;
+pub mod printed_line;
 pub mod report;
 pub mod source_facts;
 pub mod structured;

@@ -19,10 +19,60 @@ pub(crate) const VARIABLE: &str = "XDSCOPE_COMPLETE";
 
 const PROGRAM: &str = "xdscope";
 
+const BASH: &str = "bash";
+
+/// The script for bash. Bash splits the words of a command line at `:` and `=` too, and inserts a
+/// candidate in place of the last piece: the script joins the pieces, and removes those before the
+/// last one from each candidate.
+const BASH_SCRIPT: &str = r#"_xdscope() {
+    local IFS=$'\013' words=() word before= rest=${COMP_LINE:0:COMP_POINT}
+    rest=${rest#"${rest%%[![:space:]]*}"}
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD}"; do
+        before+=$word
+        rest=${rest#"$word"}
+        if [[ $rest == [[:space:]]* ]]; then
+            words+=("$before")
+            before=
+            rest=${rest#"${rest%%[![:space:]]*}"}
+        fi
+    done
+    if [[ -n $before ]]; then
+        before+=${rest%"$2"}
+        before=${before%[\'\"]}
+    fi
+    words+=("$before$2")
+    COMPREPLY=( $( \
+        _CLAP_IFS="$IFS" \
+        _CLAP_COMPLETE_INDEX="$((${#words[@]} - 1))" \
+        _CLAP_COMPLETE_COMP_TYPE="$COMP_TYPE" \
+        XDSCOPE_COMPLETE="bash" \
+        "xdscope" -- "${words[@]}" \
+    ) )
+    if [[ $? != 0 ]]; then
+        unset COMPREPLY
+        return
+    fi
+    if [[ -n $before ]]; then
+        COMPREPLY=("${COMPREPLY[@]/#"'$before"/"'"}")
+        COMPREPLY=("${COMPREPLY[@]#"$before"}")
+    fi
+    if compopt +o nospace 2> /dev/null && [[ "${COMPREPLY-}" =~ [=/:]$ ]]; then
+        compopt -o nospace
+    fi
+}
+if [[ "${BASH_VERSINFO[0]}" -eq 4 && "${BASH_VERSINFO[1]}" -ge 4 || "${BASH_VERSINFO[0]}" -gt 4 ]]; then
+    complete -o nospace -o bashdefault -o nosort -F _xdscope xdscope
+else
+    complete -o nospace -o bashdefault -F _xdscope xdscope
+fi
+"#;
+
 pub(crate) fn run(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let shell = args.shell.to_string();
     let mut script = Vec::new();
-    if let Some(shell) = Shells::builtins().completer(&shell) {
+    if shell == BASH {
+        script.extend(BASH_SCRIPT.as_bytes());
+    } else if let Some(shell) = Shells::builtins().completer(&shell) {
         shell.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script)?;
     }
     io.stdout.write_all(&script)?;
@@ -37,7 +87,7 @@ pub(crate) fn answer(shell: &str, args: &[OsString], io: &mut Io<'_>) {
     let words = args.get(at + 1..).unwrap_or_default().to_vec();
     let builtin = Shells::builtins();
     let Some(completer) = builtin.completer(shell) else { return };
-    let candidates = Candidates::new(&words, io.state_dir(), shell == "bash");
+    let candidates = Candidates::new(&words, io.state_dir(), shell == BASH);
     let mut command = with_names(command_line::command(), &Arc::new(candidates));
     let mut out = Vec::new();
     let current_dir = std::env::current_dir().ok();

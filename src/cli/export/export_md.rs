@@ -25,7 +25,7 @@ use xdscope_wire::text::{count, display_safe, plural, size, type_label};
 use super::reproduction::{Identity, MAX_SCRIPT_BYTES, Reproduction, SessionParts, fold};
 use crate::cli::args::{ExportArgs, Global, TimeFormat};
 use crate::cli::error::{CliError, Exit};
-use crate::cli::output::message_line::RowLayout;
+use crate::cli::output::message_line::{DEFAULT_COLUMNS, RowLayout};
 use crate::cli::output::output_file;
 use crate::cli::source;
 use crate::cli::source::select::{Picked, Selected};
@@ -276,6 +276,7 @@ impl BugReport<'_> {
             style: Style::PLAIN,
             has_nodes: false,
             is_cut: false,
+            columns: DEFAULT_COLUMNS,
         };
         let mut lines = layout.titles();
         for fact in &facts {

@@ -1,8 +1,9 @@
-//! Rows of at most 100 columns, for `log`, `replay` without screens, and live runs.
+//! Rows as wide as the terminal, for `log`, `replay` without screens, and live runs; without a
+//! terminal of at most 100 columns.
 //!
 //! Columns have fixed widths, so that rows can be printed one by one. A version keeps its end, a
-//! name both ends, and a long kind takes columns of a short version. What does not fit beside a row
-//! stands below it.
+//! name what tells it from others, and a long kind takes columns of a short version. What does not
+//! fit beside a row stands below it.
 
 use jiff::tz::TimeZone;
 
@@ -16,8 +17,10 @@ use xdscope_wire::text::display_safe;
 use super::json_out;
 use crate::cli::args::TimeFormat;
 
-/// Widest row.
-const MAX_COLUMNS: usize = 100;
+/// Width of rows without a terminal.
+pub const DEFAULT_COLUMNS: usize = 100;
+/// Fewest columns for the text below a row.
+const MIN_TEXT_COLUMNS: usize = 40;
 /// Columns before the text below a row: under the time.
 const INDENT: usize = 8;
 
@@ -31,13 +34,15 @@ pub struct RowLayout {
     pub has_nodes: bool,
     /// Whether what is too long for its column is cut, as on a terminal.
     pub is_cut: bool,
+    /// Width of rows.
+    pub columns: usize,
 }
 
 impl RowLayout {
     /// Returns all columns, also those of wide tables.
     pub(crate) fn wide_columns<'a>(&self) -> Columns<'static, LogRow<'a>> {
-        let is_by_delta = self.time == TimeFormat::Delta;
-        LogColumns { style: self.style, has_nodes: self.has_nodes, is_by_delta }.columns()
+        let (is_by_delta, columns) = (self.time == TimeFormat::Delta, self.columns);
+        LogColumns { style: self.style, has_nodes: self.has_nodes, is_by_delta, columns }.columns()
     }
 
     fn fixed(&self, columns: &Columns<'_, LogRow<'_>>) -> FixedLayout {
@@ -77,12 +82,12 @@ impl RowLayout {
         // An event of a stream has no columns after its kind.
         if fact.n.is_none() {
             let plain = FixedLayout { style: Style { color: false, ..self.style }, ..layout };
-            if width(&plain.line(&cells)) + 2 + width(&note) <= MAX_COLUMNS {
+            if width(&plain.line(&cells)) + 2 + width(&note) <= self.columns {
                 out.push_str(&format!("  {note}"));
                 return out;
             }
         }
-        for text in wrap(&note, MAX_COLUMNS - INDENT) {
+        for text in wrap(&note, self.columns.saturating_sub(INDENT).max(MIN_TEXT_COLUMNS)) {
             out.push_str(&format!("\n{}{text}", " ".repeat(INDENT)));
         }
         out

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use xdscope_engine::lint;
 use xdscope_engine::problems::ProblemKind;
 use xdscope_engine::store::{MessageKind, RequestClass};
+use xdscope_present::printed_line::{self, PrintedLine};
 use xdscope_present::{explanation, logs, report};
 use xdscope_schema::{ExplainError, Schema};
 use xdscope_wire::event::{ApiVersion, Kind};
@@ -35,7 +36,15 @@ pub(crate) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
         }
         return Ok(Exit::Yes);
     }
-    let lines = logs::explain(word);
+    let printed = printed_line::read(word);
+    if let Some(line) = &printed {
+        own_line(line, io)?;
+    }
+    let mut lines = logs::explain(word);
+    if printed.is_some() {
+        // A table of istioctl has some of the words of `status`.
+        lines.retain(|meaning| meaning.who != logs::ISTIO);
+    }
     for meaning in &lines {
         log_line(meaning, io)?;
     }
@@ -43,7 +52,7 @@ pub(crate) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     if let Some(text) = &rule {
         writeln!(io.stdout, "{text}")?;
     }
-    if !known.is_empty() || !lines.is_empty() || rule.is_some() {
+    if !known.is_empty() || printed.is_some() || !lines.is_empty() || rule.is_some() {
         return Ok(Exit::Yes);
     }
     if word.contains(char::is_whitespace) || word.is_empty() {
@@ -107,6 +116,22 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
         writeln!(io.stdout, "  see  xdscope replay FILE --view {}", title.to_lowercase())?;
     }
     Ok(found)
+}
+
+/// Prints the states and problems that a line of xdscope is about, or the manuals of its rules.
+fn own_line(line: &PrintedLine, io: &mut Io<'_>) -> Result<(), CliError> {
+    for rule in line.rules.iter().filter_map(|rule| lint_rule(rule)) {
+        writeln!(io.stdout, "{rule}")?;
+    }
+    for word in &line.words {
+        for (title, text) in states_and_problems(word) {
+            writeln!(io.stdout, "{title}\n  {text}")?;
+        }
+        for look in printed_line::looks(word, line.kind) {
+            writeln!(io.stdout, "  see  {look}")?;
+        }
+    }
+    Ok(())
 }
 
 /// Prints who logs the line, what it means, what its parts say, and where to look.
@@ -197,16 +222,7 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     for class in named.chain([false, true].into_iter().filter_map(by_code)) {
         found.push((format!("{} (class of a request)", class.word()), class_meaning(class)));
     }
-    for (state, meaning) in report::STATES {
-        if state.word() == word {
-            found.push((format!("{} (state of a type)", state.word()), meaning));
-        }
-    }
-    for (problem, meaning) in report::PROBLEM_WORDS {
-        if problem.eq_ignore_ascii_case(&word) || problem_json(problem) == word {
-            found.push((format!("{problem} (problem)"), meaning));
-        }
-    }
+    found.extend(states_and_problems(&word));
     for (mark, meaning) in report::MARKS {
         let is_guess = mark == "(guess)" && (word == "(?)" || word == "?");
         if word.trim_matches(['(', ')']).eq_ignore_ascii_case(mark.trim_matches(['(', ')'])) || is_guess {
@@ -223,6 +239,23 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     }
     if found.is_empty() {
         found.extend(term(&word).map(|meaning| (format!("{word} (glossary)"), meaning)));
+    }
+    found
+}
+
+/// Finds states of types and kinds of problems by name, with their descriptions.
+fn states_and_problems(word: &str) -> Vec<(String, &'static str)> {
+    let word = word.to_ascii_lowercase();
+    let mut found = Vec::new();
+    for (state, meaning) in report::STATES {
+        if state.word() == word {
+            found.push((format!("{} (state of a type)", state.word()), meaning));
+        }
+    }
+    for (problem, meaning) in report::PROBLEM_WORDS {
+        if problem.eq_ignore_ascii_case(&word) || problem_json(problem) == word {
+            found.push((format!("{problem} (problem)"), meaning));
+        }
     }
     found
 }

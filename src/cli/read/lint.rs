@@ -1,6 +1,6 @@
 //! `lint`: findings about the protocol and about good order.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 
 use xdscope_engine::analysis;
@@ -285,9 +285,9 @@ struct LintRow {
     /// The first finding, with the highest severity of all, and the names and times of those like
     /// it.
     finding: Finding,
-    /// Other rules that were broken with this cause.
-    others: Vec<&'static str>,
-    /// Number of nodes of all findings.
+    /// Other rules that were broken with this cause: `nack`, or `nack on 5 nodes`.
+    others: Vec<String>,
+    /// Number of nodes on which the rule was broken.
     nodes: usize,
 }
 
@@ -296,10 +296,16 @@ impl LintRow {
         let mut of_group = group.iter().filter_map(|index| findings.get(*index));
         let lead = of_group.next()?;
         let finding = problems::merged(lead, of_group.clone());
-        let nodes: BTreeSet<_> = of_group.clone().chain([lead]).filter_map(|of| of.node.as_ref()).collect();
-        let nodes = nodes.len();
-        let others: BTreeSet<&str> = of_group.map(|of| of.rule.id).filter(|id| *id != lead.rule.id).collect();
-        Some(LintRow { finding, others: others.into_iter().collect(), nodes })
+        let mut nodes: BTreeMap<&'static str, BTreeSet<&str>> = BTreeMap::new();
+        for each in of_group.chain([lead]) {
+            nodes.entry(each.rule.id).or_default().extend(each.node.as_deref());
+        }
+        let own = nodes.remove(lead.rule.id).unwrap_or_default();
+        let other = |(id, nodes): (&&str, &BTreeSet<&str>)| match nodes.len() {
+            _ if nodes.is_subset(&own) => (*id).to_owned(),
+            number => format!("{id} on {}", plural(number as u64, "node")),
+        };
+        Some(LintRow { finding, others: nodes.iter().map(other).collect(), nodes: own.len() })
     }
 
     /// Returns the client and the type: `edge-1 CDS`, `5 nodes CDS`.
@@ -429,6 +435,23 @@ mod tests {
                 assert_eq!(row[2..4], place[..], "{lint}");
             }
         }
+    }
+
+    /// A row counts the nodes on which its rule was broken, and not those of the refusal.
+    #[test]
+    fn rows_count_the_nodes_of_their_rule() {
+        let push = |n: u32, nonce: &str| {
+            format!("{n} < cds v=1 n={nonce} [pay]\n{n} > cds n={nonce} nack=\"pay: bad\"\n")
+        };
+        let client = |n: u32, pushes: &[&str]| {
+            let pushes: String = pushes.iter().map(|nonce| push(n, nonce)).collect();
+            format!("node n{n}\nstream {n} ads\n{n} > cds\n{pushes}")
+        };
+        let text = [client(1, &["a", "b", "c"]), client(2, &["a", "b"]), client(3, &["a"])].concat();
+        let script = crate::cli::tests::script_file(&text);
+        let lint = run(&["lint", script.path().to_str().unwrap()]).out;
+        let row = lint.lines().find(|row| row.contains("nack-resend-loop")).unwrap_or_default();
+        assert!(row.contains("  2 nodes CDS  ") && row.ends_with("; also nack on 3 nodes"), "{lint}");
     }
 
     #[test]

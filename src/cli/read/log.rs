@@ -27,7 +27,7 @@ use super::{ladder, refusals};
 use crate::cli::args::{Format, Global, LogArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::output::json_out::{ObjectLooks, Objects, add_body, add_intercepted};
-use crate::cli::output::message_line::RowLayout;
+use crate::cli::output::message_line::{DEFAULT_COLUMNS, RowLayout};
 use crate::cli::source;
 use crate::cli::source::offline;
 use crate::cli::source::select;
@@ -272,12 +272,14 @@ impl<'a> Log<'a> {
     ) -> Result<Log<'a>, CliError> {
         let zone = io.zone(args.time);
         let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
-        let (time, style, is_cut) = (args.time, io.style(global), io.stdout_is_terminal);
+        let (time, style, columns) = (args.time, io.style(global), io.columns());
+        let is_cut = io.stdout_is_terminal || columns.is_some();
+        let columns = columns.unwrap_or(DEFAULT_COLUMNS);
         Ok(Log {
             args,
             filter,
             since: Time::ZERO,
-            layout: RowLayout { time, zone, style, has_nodes: true, is_cut },
+            layout: RowLayout { time, zone, style, has_nodes: true, is_cut, columns },
             form: RowOutput::Pending(out),
             before: None,
             tail: VecDeque::new(),

@@ -25,7 +25,7 @@ use crate::cli::terminal::io::Io;
 
 /// Pause between two readings of a growing file, as a multiple of the time of the last reading.
 const PAUSE_FACTOR: u32 = 4;
-/// Time without a change after which a file that is no recording is complete.
+/// Time without a change after which a file is complete, unless a recording says so itself.
 const COMPLETE_AFTER: Duration = Duration::from_secs(10);
 
 /// A condition to wait for.
@@ -200,26 +200,30 @@ pub(crate) enum WaitEnd {
     Complete,
 }
 
-/// Whether nothing more comes to a file: a recording was closed or has lost its writer, another
-/// file was not written to for some time.
+/// Whether nothing more comes to a file: a recording was closed, or a file without a writer was not
+/// written to for some time. Another program, such as one that copies a recording, may write it.
 fn is_complete(source: &Source, path: &Path, is_written: bool) -> bool {
-    match source.format {
-        SourceFormat::Recording => {
-            path.is_file() && is_ended_recording(source.format, &source.loaded.notices, is_written)
-        }
-        _ => {
-            let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-            let idle = file.and_then(|file| file.modified().ok()?.elapsed().ok());
-            idle.is_some_and(|idle| idle >= COMPLETE_AFTER)
-        }
-    }
+    let is_recording = source.format == SourceFormat::Recording;
+    let is_closed = || is_closed_recording(&source.loaded.notices);
+    path.is_file() && ((is_recording && is_closed()) || (!(is_recording && is_written) && !is_fresh(path)))
+}
+
+/// Whether a file was written to a short time ago.
+fn is_fresh(path: &Path) -> bool {
+    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let idle = file.and_then(|file| file.modified().ok()?.elapsed().ok());
+    idle.is_some_and(|idle| idle < COMPLETE_AFTER)
+}
+
+/// Whether the notices of a recording do not say that its writer has left it open.
+fn is_closed_recording(notices: &[String]) -> bool {
+    !notices.iter().any(|notice| offline::is_unfinished(notice))
 }
 
 /// Whether a recording was closed or has lost its writer. `notices` are those of its reading, and
 /// `is_written` says whether it had a writer before it was read.
 pub(crate) fn is_ended_recording(format: SourceFormat, notices: &[String], is_written: bool) -> bool {
-    let is_closed = || !notices.iter().any(|notice| offline::is_unfinished(notice));
-    format == SourceFormat::Recording && (!is_written || is_closed())
+    format == SourceFormat::Recording && (!is_written || is_closed_recording(notices))
 }
 
 /// A condition with its limits.
@@ -235,7 +239,8 @@ pub(crate) struct Goal<'a> {
 impl Goal<'_> {
     /// Reads a source each time it has grown, until the condition holds.
     ///
-    /// Returns at once at the end of a complete file.
+    /// Returns at once at the end of a complete file. A file that cannot be read, and was written
+    /// to a short time ago, may be half written.
     pub(crate) fn on_recording(
         &self,
         source: &SourceArgs,
@@ -250,8 +255,9 @@ impl Goal<'_> {
             let size_read = size();
             let started = Instant::now();
             let is_written = path.as_deref().is_some_and(recording_file::is_in_use);
+            let may_change = is_written || path.as_deref().is_some_and(is_fresh);
             let read = source::open(source, &quiet, io);
-            let mut empty = None;
+            let mut unreadable = None;
             match read {
                 Ok(read) => {
                     let is_complete = io.copy_of(&source.source).is_none()
@@ -264,7 +270,10 @@ impl Goal<'_> {
                     }
                 }
                 // A recording that has just begun may be empty for a while.
-                Err(error) if error.is_empty_source() => empty = Some(error),
+                Err(error) if error.is_empty_source() => unreadable = Some(error),
+                Err(error) if error.exit == Exit::Unreadable && path.as_deref().is_some_and(is_fresh) => {
+                    unreadable = Some(error);
+                }
                 Err(error) => return Err(error),
             }
             // Reading again must not take most of the time.
@@ -272,11 +281,12 @@ impl Goal<'_> {
             let paused = Instant::now();
             loop {
                 if waiting.is_over() || path.is_none() {
-                    return empty.map_or(Ok(WaitEnd::TimedOut), Err);
+                    return unreadable.map_or(Ok(WaitEnd::TimedOut), Err);
                 }
                 waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
-                // Timers go on while a process writes the recording.
-                let is_due = size() != size_read || (is_written && paused.elapsed() >= replay::TICK);
+                // Timers go on while a process writes the recording, and a fresh file may become
+                // complete.
+                let is_due = size() != size_read || (may_change && paused.elapsed() >= replay::TICK);
                 if is_due && paused.elapsed() >= pause {
                     break;
                 }

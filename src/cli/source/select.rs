@@ -10,6 +10,7 @@ use xdscope_engine::lint::Finding;
 use xdscope_engine::problems::{self, ProblemFact};
 use xdscope_engine::store::{StateFact, Store, StreamFact};
 use xdscope_present::report;
+use xdscope_present::text::workload;
 use xdscope_wire::event::{StreamId, TypeUrl};
 use xdscope_wire::text::display_safe;
 
@@ -43,7 +44,7 @@ impl Picked {
             }
             Some(StreamPick::Node(wanted)) => {
                 let nodes: BTreeSet<String> = streams.iter().filter_map(node).map(str::to_owned).collect();
-                streams.retain(|stream| node(stream).is_some_and(|id| suggest::is_match(wanted, id)));
+                streams.retain(|stream| node(stream).is_some_and(|id| is_node(wanted, id)));
                 if streams.is_empty() {
                     return Err(unknown_node(wanted, &nodes));
                 }
@@ -68,6 +69,11 @@ impl Picked {
         states.retain(|state| self.has(state.summary.stream) && !superseded.contains(&state.summary.stream));
         states
     }
+}
+
+/// Whether `--node` selects a node: by its id, or as `log` writes it.
+fn is_node(wanted: &str, id: &str) -> bool {
+    suggest::is_match(wanted, id) || workload(id).is_some_and(|short| suggest::is_match(wanted, short))
 }
 
 /// Most nodes that an error lists.

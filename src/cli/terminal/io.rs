@@ -95,6 +95,18 @@ impl Io<'_> {
         Style { color, ascii: global.ascii || !self.is_utf8() }
     }
 
+    /// Returns the columns of the terminal, or those that COLUMNS asks for; `None` without either.
+    pub fn columns(&self) -> Option<usize> {
+        if let Some(columns) = (self.env)("COLUMNS").and_then(|columns| columns.parse().ok()) {
+            return Some(columns);
+        }
+        if !self.stdout_is_terminal {
+            return None;
+        }
+        let size = crossterm::terminal::window_size().ok();
+        size.map(|size| usize::from(size.columns)).filter(|columns| *columns > 0)
+    }
+
     /// Whether the locale is UTF-8. An unset locale counts as UTF-8, as in most containers.
     fn is_utf8(&self) -> bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| (self.env)(name));

@@ -62,3 +62,24 @@ fn refused_streams_are_content() {
     let source = file("refused.xds", b"node n\nstream 1 ads\nclose status=14 \"refused\"\n");
     assert_ne!(run(&["status", &source]).exit, Exit::Unreadable);
 }
+
+#[test]
+fn folder_of_messages_names_its_files() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let path = dir.path().to_str().expect("a path");
+    let raw = run(&["export", "examples/nack.xds", "--to", "raw"]).out;
+    for name in ["a.jsonl", "b.jsonl"] {
+        std::fs::write(dir.path().join(name), &raw).expect("written");
+    }
+    let result = run(&["status", path]);
+    assert_eq!(result.exit, Exit::Unreadable, "{}", result.all());
+    let wanted = [
+        format!("{path} is a folder with 2 files of messages: name a file"),
+        format!("xdscope status {path}/a.jsonl"),
+        format!("cat {path}/*.jsonl | xdscope status -"),
+    ];
+    assert!(wanted.iter().all(|text| result.err.contains(text)), "{}", result.err);
+    std::fs::write(dir.path().join("c.xds"), "stream 1 ads\n> cds\n").expect("written");
+    let result = run(&["status", path]);
+    assert!(result.err.contains("3 files of messages") && !result.err.contains("cat "), "{}", result.err);
+}

@@ -130,3 +130,24 @@ fn dump_has_no_unanswered_pushes() {
     }
     assert!(run(&["status", path]).out.contains("client refused LDS l1 7; version 6 in force"));
 }
+
+/// A file that another program writes or copies has no lock.
+#[test]
+fn wait_follows_a_file_that_is_being_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole.xdsrec");
+    let to = whole.to_str().unwrap();
+    assert_eq!(run(&["export", "examples/nack.xds", "--to", "xdsrec", "--output", to]).exit, Exit::Yes);
+    let bytes = std::fs::read(&whole).unwrap();
+    // Half a header, and half a line.
+    for (name, content) in
+        [("header.xdsrec", &bytes[..12]), ("line.xds", &b"node n\nstream 1 ads\n> cds v"[..])]
+    {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let (path, started) = (path.to_str().unwrap(), std::time::Instant::now());
+        let waited = run(&["wait", path, "synced", "--timeout", "100ms"]);
+        assert!(started.elapsed() >= std::time::Duration::from_millis(100), "{name}: {}", waited.err);
+        assert_eq!(waited.exit, Exit::Unreadable, "{name}: {}", waited.err);
+    }
+}

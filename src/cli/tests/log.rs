@@ -165,3 +165,34 @@ fn rows_on_a_terminal_keep_what_counts() {
     let piped = log(&two, false);
     assert!(piped.contains("reviews-v2-6b8f9c7d55-x2x4z #1"), "nothing is cut in a pipe: {piped}");
 }
+
+/// The type, the kind, the version and the node of each row fit into a terminal.
+#[test]
+fn rows_fit_into_the_terminal() {
+    let envs: [(usize, &'static [(&str, &str)]); 3] =
+        [(80, &[("COLUMNS", "80")]), (120, &[("COLUMNS", "120")]), (160, &[("COLUMNS", "160")])];
+    for source in ["tests/fixtures/tui/meshes.xds", "tests/fixtures/recordings/istio.xdsrec"] {
+        let nodes = run(&["status", source, "-o", "name"]).out;
+        for (columns, env) in envs {
+            let environment = Environment { env, ..Environment::default() };
+            let out = environment.run(&["log", source, "-q"]).out;
+            let widest = out.lines().max_by_key(|line| xdscope_present::text::width(line)).unwrap();
+            assert!(xdscope_present::text::width(widest) <= columns, "{columns}: {widest}");
+            for word in ["push", "ACK #", "CDS"] {
+                assert!(out.contains(word) || out.contains(&word.to_lowercase()), "{columns}: {word}: {out}");
+            }
+            if columns >= 120 {
+                let pods = nodes.lines().filter_map(xdscope_present::text::workload);
+                for pod in pods {
+                    let name = pod.split('.').next().unwrap_or(pod);
+                    assert!(out.contains(name), "{columns}: {name}: {out}");
+                }
+            }
+        }
+        // Without a terminal, nothing is cut, and Istio's nodes have the names of `istioctl`.
+        let out = run(&["log", source, "-q"]).out;
+        let pods = nodes.lines().filter_map(xdscope_present::text::workload);
+        assert!(!out.contains("sidecar~") && !out.contains("router~"), "{out}");
+        assert!(pods.into_iter().all(|pod| out.contains(pod)), "{out}");
+    }
+}

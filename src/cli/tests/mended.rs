@@ -98,13 +98,13 @@ const CLOSED_EDS: &str = "node n1\nstream 1 sotw cds\n>\n< v=1 n=1 [a{eds}]\n> v
 #[test]
 fn closed_stream_of_one_type_is_not_idle() {
     let out = on(&["status"], CLOSED_EDS).out;
-    assert!(out.contains("(SYNCED)") && !out.contains("idle"), "{out}");
+    assert!(out.contains("# SYNCED") && !out.contains("idle"), "{out}");
     let tree = on(&["get", "-o", "tree"], CLOSED_EDS).out;
     assert!(!tree.contains("neither requested nor sent"), "{tree}");
     let owed = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=1 n=1\n> eds names=[q]\nadvance 20s\n\
                 1 close status=14 \"x\"\nstream 2 ads\n2 > cds v=1\nadvance 60s\n";
     let out = on(&["status"], owed).out;
-    assert!(out.contains("OWED  n1 EDS") && out.contains("(MISS 1/1)"), "{out}");
+    assert!(out.contains("OWED  n1 EDS") && out.contains("# MISS 1/1"), "{out}");
 }
 
 /// docs/protocol.md#h-03
@@ -168,4 +168,40 @@ fn cluster_warms_across_aggregated_and_other_streams() {
         let out = on(&["status"], script).out;
         assert!(out.contains("needed by cluster c, which warms"), "{out}");
     }
+}
+
+/// A source without times cannot say how late an answer is.
+#[test]
+fn sources_without_times_say_what_is_open() {
+    let untimed = "no problem yet: the recording ends before an answer to the request, and has no times to say \
+                   how late it is";
+    let status = |name: &str, text: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        run(&["status", path.to_str().unwrap()]).out
+    };
+    let out = status("n.xds", "notime\nnode n\nstream 1 ads\n> cds\n");
+    assert!(out.contains(untimed) && !out.contains("limit"), "{out}");
+    let out = status("n.xds", "notime\nnode n\nstream 1 ads\n> cds\n< cds v=1 n=a [a]\n> cds v=1 n=a\n");
+    assert!(!out.contains("no problem yet"), "{out}");
+    let raw = on(&["export", "--to", "raw"], "node n\nstream 1 ads\n> cds\n").out;
+    let lines = raw.lines().map(|line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().remove("t");
+        format!("{line}\n")
+    });
+    let out = status("n.jsonl", &lines.collect::<String>());
+    assert!(out.contains(untimed), "{out}");
+}
+
+/// The verdict of a narrow screen keeps the names in the sentence of a broken rule.
+#[test]
+fn narrow_verdict_names_the_resource() {
+    let script = "node edge agent=\"envoy/1.36.0\"\nstream 1 ads\n> cds\n< cds v=1 n=a [web{type: STATIC}]\n\
+                  > cds v=1 n=a\n> lds\n< lds v=1 n=b [in{rds: r}]\n> lds v=1 n=b\n> rds names=[r]\n\
+                  < rds v=1 n=c [r{to: [web, fraud-check-of-orders]}]\n> rds v=1 n=c names=[r]\nadvance 30s\n";
+    let shown = on(&["picture", "--screen", "overview", "--size", "80x24"], script).out;
+    let verdict = shown.lines().nth(1).unwrap_or_default();
+    assert!(verdict.contains("cluster fraud-check-of-orders (guess)"), "{shown}");
 }

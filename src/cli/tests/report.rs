@@ -309,6 +309,26 @@ fn equal_graphs_share_a_figure() {
     );
 }
 
+/// Resources that a figure does not show, and ages, make no difference.
+#[test]
+fn graphs_that_look_equal_share_a_figure() {
+    let client = |n: u64, node: &str, endpoints: &str| {
+        let route = format!(
+            "+{n}0.4s {n} > rds names=[r]\n{n} < rds v=1 n=d [r{{to: [x y]}}]\n{n} > rds v=1 n=d names=[r]\n"
+        );
+        format!(
+            "node {node}\nstream {n} ads\n+{n}0s {n} > cds\n{n} < cds v=1 n=a [x{{type: STATIC}} z{{eds}}]\n\
+             {n} > cds v=1 n=a\n{n} > lds\n{n} < lds v=1 n=c [l{{rds: r}}]\n{n} > lds v=1 n=c\n{route}\
+             {n} > eds names=[{endpoints}]\n{n} < eds v=1 n=e [{endpoints}]\n{n} > eds v=1 n=e names=[{endpoints}]\n"
+        )
+    };
+    let script = [client(1, "b", "z"), client(2, "a", "z w"), client(3, "c", "z v")].concat();
+    let page = page_of(script);
+    let graphs = section(&page, "graphs");
+    assert!(graphs.contains("<figcaption>3 nodes: a, b, c</figcaption>"), "{graphs}");
+    assert!(graphs.contains("503") && !graphs.contains("503 since"), "{graphs}");
+}
+
 /// The matrix counts the pushes of all streams of a client, as the chart of all pushes does.
 #[test]
 fn pushes_of_earlier_streams_count() {

@@ -101,6 +101,27 @@ fn explains_lines_of_logs() {
     assert_eq!(run(&["explain", ""]).exit, Exit::Usage);
 }
 
+/// Each row of `status` and `lint` is a line that `explain` knows.
+#[test]
+fn explains_lines_of_its_own() {
+    for path in ["tests/fixtures/tui/gateway.xds", "tests/fixtures/tui/diagnoses.xds", "examples/nack.xds"] {
+        let status = run(&["status", path]).out;
+        let lint = run(&["lint", path]).out;
+        let rows = status.lines().skip(1).take_while(|row| !row.is_empty()).chain(lint.lines().skip(1));
+        for row in rows {
+            let output = run(&["explain", row]);
+            assert!(output.exit == Exit::Yes, "{row}: {}", output.err);
+            let word = row.split_whitespace().next().unwrap_or_default().to_lowercase();
+            let rule = row.split_whitespace().nth(1).unwrap_or_default();
+            let first = output.out.lines().next().unwrap_or_default().to_lowercase();
+            assert!(first.starts_with(&word) || first.starts_with(rule), "{row}: {first}");
+        }
+    }
+    let output = run(&["explain", "✗ edge-gw-1 refused CDS 42 since 14:02:08: reviews: no type"]);
+    assert!(output.out.starts_with("nack (state of a type)"), "{}", output.all());
+    assert!(output.out.contains("type:cds kind:nack"), "{}", output.out);
+}
+
 #[test]
 fn explains_words_that_users_search_for() {
     for (words, wanted) in [

@@ -309,6 +309,9 @@ pub enum Problem {
         stray: Option<StrayAnswer>,
         /// An ACK may accept the response: its nonce fits another one too.
         is_guess: bool,
+        /// The response of this version that the client had not answered either when it ended an
+        /// earlier stream.
+        left: Option<Seq>,
     },
     /// Resources of the type wait for others that the server has not sent, although the client has
     /// what it asked for, or withholds its verdict.
@@ -381,6 +384,21 @@ pub struct RefusedPush {
     pub users: Vec<Arc<str>>,
     /// The rule that the server broke with the refused response, unless the NACK names a field.
     pub broken: Option<Box<Finding>>,
+    /// The versions that the nodes refuse and keep, if the nodes differ in them.
+    pub by_version: Vec<NodesOfVersion>,
+}
+
+/// Nodes that refuse one version, and keep one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodesOfVersion {
+    /// The refused version.
+    pub version: PushedVersion,
+    /// The version that the nodes keep, if they have accepted any.
+    pub in_force: Option<Arc<str>>,
+    /// Whether the nodes keep nothing if no such version is known.
+    pub knows_in_force: bool,
+    /// The nodes, the first one to refuse first.
+    pub nodes: Vec<Arc<str>>,
 }
 
 /// Resources that stay refused after a later response was accepted.

@@ -13,12 +13,13 @@ mod fact;
 mod findings;
 mod fold;
 mod nodes;
+mod reconnects;
 mod refusals;
 mod states;
 
 pub use fact::{
-    OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
-    ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources,
+    NodesOfVersion, OwedResources, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush,
+    RefusedResources, ReportedErrors, StrayAnswer, UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
@@ -71,6 +72,8 @@ pub fn problems_of(
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
     findings::merge_resets(&mut out);
+    reconnects::merge(store, &mut out);
+    out.iter_mut().for_each(|problem| findings::sort_findings(findings, problem));
     if let Some(applied) = applied {
         applied::name_missing_secrets(applied, &mut out);
         out.extend(applied::not_applied(store, applied));

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use crate::lint::{Blame, Finding};
 use crate::nack::{NackFault, without_random_words};
 use crate::session::{PushedVersion, Refusal, Track};
-use crate::store::{Debt, FailingStream, RefusedBy, Store, StreamFailure};
+use crate::store::{Debt, FailingStream, OwedAtEnd, RefusedBy, Store, StreamFailure};
 use xdscope_wire::event::{Seq, Side, TypeUrl};
 
-use super::fact::{Problem, ProblemFact, ProblemPlace, RefusedPush, RefusedResources};
+use super::fact::{
+    NodesOfVersion, Problem, ProblemFact, ProblemKind, ProblemPlace, RefusedPush, RefusedResources,
+};
 use super::states::sorted;
 use super::{MAX_EVIDENCE, findings};
 
@@ -20,12 +22,16 @@ use super::{MAX_EVIDENCE, findings};
 enum SharedCause {
     Refusal(Box<RefusalCause>),
     Failure(FailureCause),
+    HangUp(HangUpCause),
     Missing(Box<MissingCause>),
 }
 
 impl SharedCause {
     /// Returns the cause of a problem. `None` for other problems, and without a node.
     fn find(store: &Store, fact: &ProblemFact) -> Option<SharedCause> {
+        if let Some(cause) = HangUpCause::find(store, fact) {
+            return Some(SharedCause::HangUp(cause));
+        }
         match &fact.problem {
             Problem::Failing(failing) => FailureCause::find(fact, failing).map(SharedCause::Failure),
             Problem::Refused(_) | Problem::StillRefused(_) => {
@@ -33,6 +39,37 @@ impl SharedCause {
             }
             _ => MissingCause::find(store, fact).map(|cause| SharedCause::Missing(Box::new(cause))),
         }
+    }
+}
+
+/// A response on which clients end their streams, once or again and again.
+#[derive(PartialEq, Eq, Hash)]
+struct HangUpCause {
+    type_url: TypeUrl,
+    version: String,
+    server: Option<String>,
+    caused_by: Option<Arc<str>>,
+}
+
+impl HangUpCause {
+    /// Returns the response on which a client has ended its newest stream. `None` for other
+    /// problems, and without a node.
+    fn find(store: &Store, fact: &ProblemFact) -> Option<HangUpCause> {
+        fact.node.as_ref()?;
+        let owed: &OwedAtEnd = match &fact.problem {
+            Problem::Failing(failing) if failing.failure == StreamFailure::Aborted => {
+                failing.unanswered_response()?
+            }
+            Problem::OwedAtEnd(owed) => owed,
+            _ => return None,
+        };
+        let version = owed.version_hung_up_on()?;
+        Some(HangUpCause {
+            type_url: owed.type_url.clone(),
+            version: version.to_string(),
+            server: store.engine().stream(fact.stream)?.open.server.clone(),
+            caused_by: fact.diverged.as_ref().map(|facts| facts.by.clone()),
+        })
     }
 }
 
@@ -128,7 +165,7 @@ impl MissingCause {
                 has_gap: owed.has_gap,
                 ..cause
             },
-            Problem::Unanswered { version, stray: None, .. } => {
+            Problem::Unanswered { version, stray: None, left: None, .. } => {
                 MissingCause { version: Some(version.to_string()), ..cause }
             }
             Problem::OwedAtEnd(owed) => match &owed.debt {
@@ -235,14 +272,45 @@ pub(super) fn merge(store: &Store, all: &[Finding], problems: &mut Vec<ProblemFa
             continue;
         }
         let mut members: Vec<ProblemFact> = group.iter().filter_map(|at| left.get_mut(*at)?.take()).collect();
-        members.sort_by_key(|problem| (problem.since, problem.stream));
+        // A client that ends streams again and again tells more than one that does so once.
+        members.sort_by_key(|problem| (problem.kind != ProblemKind::Failing, problem.since, problem.stream));
+        let by_version = by_version(&members);
         let mut members = members.into_iter();
         let Some(mut lead) = members.next() else { continue };
         members.for_each(|other| add(&mut lead, other));
+        if let Problem::Refused(refused) = &mut lead.problem {
+            refused.by_version = by_version;
+        }
         findings::sort_findings(all, &mut lead);
         problems.push(lead);
     }
     problems.extend(left.into_iter().flatten());
+}
+
+/// Groups the nodes of refusals by the versions that they refuse and keep; empty if all nodes
+/// refuse one version and keep one.
+fn by_version(members: &[ProblemFact]) -> Vec<NodesOfVersion> {
+    let mut groups: Vec<NodesOfVersion> = Vec::new();
+    for member in members {
+        let (Problem::Refused(refused), Some(node)) = (&member.problem, &member.node) else { continue };
+        let (version, in_force, knows_in_force) =
+            (&refused.version, &refused.in_force, refused.knows_in_force);
+        let is_alike = |group: &&mut NodesOfVersion| {
+            let known = (&group.version, &group.in_force, group.knows_in_force);
+            known == (version, in_force, knows_in_force)
+        };
+        match groups.iter_mut().find(is_alike) {
+            Some(group) if group.nodes.contains(node) => {}
+            Some(group) => group.nodes.push(node.clone()),
+            None => groups.push(NodesOfVersion {
+                version: version.clone(),
+                in_force: in_force.clone(),
+                knows_in_force,
+                nodes: vec![node.clone()],
+            }),
+        }
+    }
+    if groups.len() > 1 { groups } else { Vec::new() }
 }
 
 /// Adds the problem of another node.
@@ -274,7 +342,15 @@ fn add(lead: &mut ProblemFact, other: ProblemFact) {
             (own.period, own.back_off) = (None, None);
             // They are those of one node.
             own.last_request = None;
-            own.owed.clear();
+            own.owed.retain(|owed| failing.owed.iter().any(|other| other.is_of_one_response(owed)));
+            own.cut_responses.count += failing.cut_responses.count;
+            own.cut_responses.bytes = own.cut_responses.bytes.max(failing.cut_responses.bytes);
+        }
+        (Problem::Failing(own), Problem::OwedAtEnd(owed)) => {
+            own.count += 1;
+            own.first = own.first.min(owed.closed);
+            own.last = own.last.max(owed.closed);
+            (own.period, own.back_off, own.last_request) = (None, None, None);
         }
         (Problem::Owed(own), Problem::Owed(owed)) => {
             (own.requests, own.newest_request, own.earlier) = (None, None, None);

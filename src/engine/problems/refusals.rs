@@ -143,6 +143,7 @@ fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'
         unused: unused_others(stream, track, nack),
         users: users_of_extension(store, stream, track, nack),
         broken: None,
+        by_version: Vec::new(),
     };
     let state = if refused.is_file { TypeState::Rejected } else { TypeState::Nack };
     let start = Start { state, at: series.since, n: nack.n };

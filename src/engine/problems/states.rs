@@ -85,7 +85,8 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
     let version = store.pushed_version(stream, response);
     let is_guess = track.verdicts.may_be_accepted == Some(response.seq);
     let (is_polling, stray) = (track.polled, None);
-    let problem = Problem::Unanswered { version, response: response.seq, is_polling, stray, is_guess };
+    let (response, left) = (response.seq, None);
+    let problem = Problem::Unanswered { version, response, is_polling, stray, is_guess, left };
     let messages = track.verdicts_owed().take(MAX_EVIDENCE).map(|verdict| verdict.message).collect();
     Some(ProblemFact { messages, ..of_condition(store, stream, track, &verdict, problem) })
 }

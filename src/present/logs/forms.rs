@@ -2,7 +2,7 @@ use super::Form;
 use xdscope_wire::event::Kind;
 
 pub(super) const ENVOY: &str = "Envoy";
-const ISTIO: &str = "istioctl";
+pub(super) const ISTIO: &str = "istioctl";
 const GO_CONTROL_PLANE: &str = "go-control-plane";
 pub(super) const CORE: &str = "gRPC C-core";
 pub(super) const GO: &str = "grpc-go";

@@ -27,6 +27,9 @@ use regex::{Captures, Regex};
 use xdscope_wire::event::{Kind, Method};
 use xdscope_wire::text::display_safe;
 
+/// The program whose tables have states of clients: [`Meaning::who`].
+pub const ISTIO: &str = forms::ISTIO;
+
 /// A text that a peer logs.
 struct Form {
     /// The program that logs it.
@@ -70,9 +73,37 @@ fn all() -> impl Iterator<Item = &'static Form> {
 /// Bytes of a line that are searched.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
+/// Prefix that loggers write before a text: a time, a level, a thread, the place in the code.
+static PREFIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let parts = [
+        r"\[(?:\d[^\]]*|[\w./ -]*(?::\d+)?)\]",
+        r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[\w.,:+-]*",
+        r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",
+        r"(?i:trace|debug|info|notice|warn|warning|error|critical|fatal)\b:?",
+        r"[\w.-]+/[\w./-]+:\d+:?",
+        r"envoy [\w-]+(?:\t|\s{2,})",
+    ];
+    Regex::new(&format!(r"^(?:(?:{})\s*)+", parts.join("|"))).ok()
+});
+
+/// Returns a line without what loggers write before its text.
+fn without_prefix(line: &str) -> &str {
+    let prefix = PREFIX.as_ref().and_then(|prefix| prefix.find(line));
+    prefix.and_then(|prefix| line.get(prefix.end()..)).filter(|rest| !rest.is_empty()).unwrap_or(line)
+}
+
 /// Explains a line: one explanation for each pattern that it matches, none if it is unknown.
+///
+/// Without an explanation, the line is read without its time and level.
 pub fn explain(line: &str) -> Vec<Meaning> {
     let line = line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line);
+    let found = matches(line);
+    let text = without_prefix(line);
+    if found.is_empty() && text != line { matches(text) } else { found }
+}
+
+/// Returns an explanation for each pattern that a text matches.
+fn matches(line: &str) -> Vec<Meaning> {
     let found = PATTERNS.iter().filter_map(|(pattern, form)| {
         let parts = pattern.as_ref()?.captures(line)?;
         Some(meaning(form, &parts))

@@ -6,6 +6,7 @@ use xdscope_wire::event::Kind;
 
 const ISTIOD: &str = "istiod";
 const ZTUNNEL: &str = "ztunnel";
+const CONSUL: &str = "Consul";
 
 const PINGS: &str = "The client sent keepalive PINGs more often than its peer allows, so the peer ended the \
                      connection with GOAWAY ENHANCE_YOUR_CALM. Servers of gRPC allow a PING each 5 minutes by \
@@ -58,6 +59,39 @@ pub(super) const FORMS: &[Form] = &[
             "xdscope lint SESSION --rule nonce-unknown --rule late-nack",
             "xdscope log SESSION --filter type:{type}      the requests with an older nonce",
         ],
+    },
+    Form {
+        who: ISTIOD,
+        title: "ADS:TYPE: ACK ERROR NODE CODE:TEXT",
+        pattern: r"ADS:(?P<type>\w+): ACK ERROR \S+ (?P<text>.*)",
+        kind: None,
+        means: REFUSED,
+        look: REFUSED_LOOK,
+    },
+    Form {
+        who: ISTIOD,
+        title: "ADS: ADDRESS NODE terminated with stream: TEXT",
+        pattern: r"\bx?ADS: \S+ \S+ terminated(?: with (?:stream|error):? ?|,? ?)?(?P<text>.*)",
+        kind: None,
+        means: ENDED,
+        look: ENDED_LOOK,
+    },
+    Form {
+        who: CONSUL,
+        title: "got error response from envoy proxy: TEXT",
+        pattern: r"got error response from envoy proxy:?.*?(?:typeUrl=(?P<url>[\w./]+).*?)?(?:error=(?P<text>.*))?$",
+        kind: None,
+        means: REFUSED,
+        look: REFUSED_LOOK,
+    },
+    Form {
+        who: CONSUL,
+        title: "this server has too many xDS streams open, please try another",
+        pattern: r"too many xDS streams open",
+        kind: None,
+        means: "The server spreads clients over all servers and has ended the stream, with RESOURCE_EXHAUSTED: \
+                the client connects to another server. Only many such ends for one client are a fault.",
+        look: ENDED_LOOK,
     },
     Form {
         who: "gRPC and Envoy",

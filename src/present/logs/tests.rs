@@ -214,6 +214,38 @@ const LINES: &[(&str, &str, &[&str])] = &[
     ),
     ("error adding listener: '0.0.0.0:80' has duplicate address", ENVOY, &["type lds"]),
     ("rpc error: code = Unavailable desc = transport is closing", "grpc-go", &["status 14", "is closing"]),
+    (
+        "2026-11-22T16:04:53.123Z [ERROR] rpc error: code = Unavailable desc = transport is closing",
+        "grpc-go",
+        &["status 14"],
+    ),
+    (
+        "[2026-11-22 16:04:53.123][7][warning][config] [source/x.cc:1] ConnectTimeout: value must be greater than 0s",
+        ENVOY,
+        &["details: ConnectTimeout: value"],
+    ),
+    (
+        "W1122 16:04:53.123456   17 xds_client.cc:1024] [field:lb_policy error:LB policy is not supported]",
+        "gRPC C-core",
+        &["LB policy is not supported"],
+    ),
+    (
+        "2026-11-22T16:04:53.123456Z\twarn\tads\tADS:CDS: ACK ERROR web-1.default-7 Internal:Error adding/updating cluster(s) a",
+        "istiod",
+        &["type cds", "details: Internal:Error adding"],
+    ),
+    (
+        "2026-11-22T16:04:53Z\tinfo\tads\tADS: \"10.1.2.3:40000\" web-1.default-7 terminated with stream: rpc error",
+        "istiod",
+        &["details: rpc error"],
+    ),
+    (
+        "2026-11-22T16:04:53.123Z [ERROR] agent.envoy.xds: got error response from envoy proxy: service_id=web \
+         typeUrl=type.googleapis.com/envoy.config.cluster.v3.Cluster nonce=5 error=\"rpc error\"",
+        "Consul",
+        &["type cds", "details: rpc error"],
+    ),
+    ("this server has too many xDS streams open, please try another", "Consul", &[]),
 ];
 
 const ENVOY: &str = "Envoy";

@@ -1,6 +1,6 @@
 //! The graphs of the clients as SVG.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
 use crate::report;
@@ -70,10 +70,11 @@ fn clients(page: &Page<'_>) -> Vec<DrawnClient> {
     clients
 }
 
-/// Clients with equal graphs, and their graph.
+/// Clients with equal graphs, and the graph of the first one.
 struct DrawnClients<'a> {
     clients: Vec<&'a DrawnClient>,
     drawing: Drawing,
+    looks: Vec<String>,
 }
 
 impl DrawnClients<'_> {
@@ -88,6 +89,41 @@ impl DrawnClients<'_> {
         let more = if more == 0 { String::new() } else { format!(" and {} more", count(more as u64)) };
         let listed: Vec<&str> = names.iter().take(MAX_NAMES).copied().collect();
         format!("{}: {}{more}", plural(names.len() as u64, "node"), listed.join(", "))
+    }
+}
+
+/// The words between the effect of a reference on requests and its age: `503 since 12s`.
+const SINCE: &str = " since ";
+
+/// Returns the boxes and arrows that a figure shows, in an order that does not depend on when the
+/// client got each resource, and without ages.
+fn looks(drawing: &Drawing) -> Vec<String> {
+    let shown: BTreeSet<usize> = chosen(drawing).into_iter().collect();
+    let named =
+        |at: usize| drawing.boxes.get(at).filter(|_| shown.contains(&at)).map(|of| of.lines.join(" "));
+    let boxes = shown.iter().filter_map(|at| drawing.boxes.get(*at));
+    let boxes = boxes.map(|of| format!("{} {} {}", of.lines.join("\n"), of.color, of.is_dashed));
+    let arrows = drawing.arrows.iter().filter_map(|arrow| {
+        let (from, to) = (named(arrow.from)?, named(arrow.to)?);
+        let gap = arrow.gap.as_deref().map(without_age).unwrap_or_default();
+        Some(format!("{from}\n{to}\n{} {gap} {} {}", arrow.path, arrow.is_refused, arrow.is_unanswered))
+    });
+    let mut looks: Vec<String> = boxes.chain(arrows).collect();
+    looks.sort_unstable();
+    looks
+}
+
+fn without_age(gap: &str) -> &str {
+    gap.split_once(SINCE).map_or(gap, |(effect, _)| effect)
+}
+
+/// Removes the ages from a graph that are others in the graph of another client.
+fn drop_other_ages(drawing: &mut Drawing, other: &Drawing) {
+    if drawing.arrows.iter().eq(&other.arrows) {
+        return;
+    }
+    for gap in drawing.arrows.iter_mut().filter_map(|arrow| arrow.gap.as_mut()) {
+        *gap = without_age(gap).to_owned();
     }
 }
 
@@ -109,10 +145,12 @@ fn drawings<'a>(page: &Page<'_>, clients: &'a [DrawnClient]) -> (Vec<DrawnClient
             continue;
         }
         let drawing = drawing(&graph, now);
-        if let Some(equal) = shown.iter_mut().find(|of| of.drawing == drawing) {
+        let looks = looks(&drawing);
+        if let Some(equal) = shown.iter_mut().find(|drawn| drawn.looks == looks) {
             equal.clients.push(client);
+            drop_other_ages(&mut equal.drawing, &drawing);
         } else if shown.len() < MAX_GRAPHS {
-            shown.push(DrawnClients { clients: vec![client], drawing });
+            shown.push(DrawnClients { clients: vec![client], drawing, looks });
         } else {
             untold += 1;
         }
@@ -178,9 +216,13 @@ fn in_use(drawing: &Drawing) -> Vec<usize> {
     }
     let mut found: BTreeSet<usize> =
         all.filter(|at| is(at, &|of| is_listener(of) || of.is_troubled)).collect();
+    let mut ends: HashMap<usize, Vec<usize>> = HashMap::new();
+    for arrow in &drawing.arrows {
+        ends.entry(arrow.from).or_default().push(arrow.to);
+    }
     let mut open: Vec<usize> = found.iter().copied().collect();
     while let Some(from) = open.pop() {
-        let ends = drawing.arrows.iter().filter(|arrow| arrow.from == from).map(|arrow| arrow.to);
+        let ends = ends.get(&from).into_iter().flatten().copied();
         open.extend(ends.filter(|to| found.insert(*to)));
     }
     found.into_iter().collect()

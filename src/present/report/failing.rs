@@ -104,14 +104,15 @@ fn ender(fact: &FailingStream) -> Option<String> {
     })
 }
 
-/// `client ended 12 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS
-/// #23`, or `client ended 12 streams, each in the middle of a response of 5.0 MB (the default
-/// receive limit of gRPC is 4 MiB), every 2.0s: RST_STREAM CANCEL; last request CDS #23`.
+/// `client ended 12 streams, each after a push, the last CDS 5 (#24), every 2.0s: RST_STREAM
+/// CANCEL; last request CDS #23`, or `client ended 12 streams, each in the middle of a response of
+/// 5.0 MB (the default receive limit of gRPC is 4 MiB), every 2.0s: RST_STREAM CANCEL; last request
+/// CDS #23`.
 fn aborted_streams(fact: &FailingStream) -> String {
     let (times, bytes) = (count(fact.count), fact.cut_responses.bytes);
     let mut text = format!("client ended {times} streams, each ");
     match fact.cut_responses.count {
-        0 => text.push_str("after a push"),
+        0 => text.push_str(&format!("after a push{}", last_push(fact))),
         _ if fact.is_in_response() => {
             text.push_str(&format!("in the middle of a response of {}", size(bytes)))
         }
@@ -121,6 +122,16 @@ fn aborted_streams(fact: &FailingStream) -> String {
         text.push_str(" (the default receive limit of gRPC is 4 MiB)");
     }
     text + &pace(fact) + &ends(fact)
+}
+
+/// `, the last CDS 5 (#24)`: the push on which the client has ended its newest stream.
+fn last_push(fact: &FailingStream) -> String {
+    match fact.unanswered_response() {
+        Some(OwedAtEnd { debt: Debt::Verdict { version, .. }, type_url, at, .. }) => {
+            format!(", the last {} {version} (#{})", type_label(type_url.as_str()), at.0)
+        }
+        _ => String::new(),
+    }
 }
 
 /// `client ended 180 streams in a row, and opened the next one at once, each at an age of 900ms,
@@ -171,8 +182,13 @@ fn ends(fact: &FailingStream) -> String {
     let is_last = |owed: &&OwedAtEnd| fact.last_request.as_ref().is_some_and(|(n, _)| *n == owed.at);
     let is_wildcard =
         |owed: &&OwedAtEnd| matches!(&owed.debt, Debt::Resources { names, .. } if names.is_empty());
-    let owed: Vec<&OwedAtEnd> =
+    let mut owed: Vec<&OwedAtEnd> =
         fact.owed.iter().filter(|owed| !(is_last(owed) && is_wildcard(owed))).collect();
+    if !last_push(fact).is_empty() && fact.cut_responses.count == 0 && fact.failure == StreamFailure::Aborted
+    {
+        // The sentence begins with the push.
+        owed.retain(|owed| Some(*owed) != fact.unanswered_response());
+    }
     for owed in owed.iter().take(MAX_LISTED_DEBTS) {
         text.push_str(&format!("; {}", owed_answer(owed)));
     }
@@ -202,6 +218,14 @@ fn cut_point(fact: &FailingStream) -> String {
 /// when the stream closed`.
 pub fn owed_at_end(fact: &OwedAtEnd) -> String {
     format!("{} when the stream closed", owed_answer(fact))
+}
+
+/// Returns what several clients did on one response: `client closed the stream after CDS 5 (#24),
+/// without an answer`. `None` if they did not end the streams themselves.
+pub(super) fn hung_up(fact: &OwedAtEnd) -> Option<String> {
+    let version = fact.version_hung_up_on()?;
+    let label = type_label(fact.type_url.as_str());
+    Some(format!("client closed the stream after {label} {version} (#{}), without an answer", fact.at.0))
 }
 
 /// `client owed an answer to CDS 3 (#12)`.

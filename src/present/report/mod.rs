@@ -56,8 +56,9 @@ pub use refusal::{
 pub use refused_version::{kept_version, refused_names, refused_version, versions_of};
 pub use row_note::{diverged, intervention, row_note};
 pub use state::{
-    CLOSED, MALFORMED_NAME, NOT_ANSWERED, OWED_AGAIN, RESOURCE_STATES, STATES, UNREADABLE, is_problem,
-    listed_names, names, owed_again, resource_count, severity, state_text, state_word, subscribed,
+    CLOSED, CLOSED_SIGN, MALFORMED_NAME, NOT_ANSWERED, OWED_AGAIN, RESOURCE_STATES, STATES, UNREADABLE,
+    is_problem, listed_names, names, owed_again, resource_count, severity, state_text, state_word,
+    subscribed,
 };
 pub use verdict::{
     Census, VerdictLine, error_reason, no_problem_yet, problem_count_line, problem_lives, problem_reason,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
@@ -18,6 +19,7 @@ use xdscope_engine::store::{
 use xdscope_wire::event::{ApiVersion, Clock, Code, Kind, Time};
 use xdscope_wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
+use super::failing::hung_up;
 use super::{
     Role, client_mark, error_reason, failing_stream, finding, listed_names, owed_at_end, row_note,
     row_note::caused_by, state_word,
@@ -43,6 +45,10 @@ const MAX_USERS: usize = 3;
 
 /// Clients that the sentence about a problem lists.
 const MAX_CLIENTS: usize = 8;
+
+/// Versions that the sentence about nodes with different ones lists, and nodes of each.
+const MAX_VERSIONS: usize = 4;
+const MAX_NODES_OF_VERSION: usize = 2;
 
 /// The code of gRPC for a resource that does not exist.
 const NOT_FOUND: Code = Code(5);
@@ -176,17 +182,23 @@ pub(super) fn clauses(fact: &ProblemFact, clock: &Clock) -> Clauses {
         Problem::Unanswered { version, response, is_polling: true, .. } => {
             Clauses::main(format!("client has not polled since {label} {version} (#{})", response.0))
         }
-        Problem::Unanswered { version, response, stray, is_guess, .. } => {
+        Problem::Unanswered { version, response, stray, is_guess, left, .. } => {
             let guess = if *is_guess { " (guess)" } else { "" };
             let response = format!("{label} {version} (#{}){guess}", response.0);
-            unanswered(&response, stray.as_ref())
+            let mut clauses = unanswered(&response, stray.as_ref());
+            let left = left.map(|n| format!("; it left #{} without one too, when a stream closed", n.0));
+            clauses.details.push_str(&left.unwrap_or_default());
+            clauses
         }
-        Problem::Warming(warming) => warming_resources(warming),
-        Problem::Owed(owed) => owed_resources(&label, owed, fact.blame),
+        Problem::Warming(warming) => warming_resources(warming, clock),
+        Problem::Owed(owed) => owed_resources(&label, owed, (fact.blame, clock)),
         Problem::Reported(reported) => Clauses::main(reported_errors(&label, reported)),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
         Problem::Failing(failing) => Clauses::main(failing_stream(failing, clock)),
-        Problem::OwedAtEnd(owed) => Clauses::main(owed_at_end(owed)),
+        Problem::OwedAtEnd(owed) => {
+            let hung_up = if fact.others.is_empty() { None } else { hung_up(owed) };
+            Clauses::main(hung_up.unwrap_or_else(|| owed_at_end(owed)))
+        }
         Problem::NotApplied(unapplied) => Clauses::main(unapplied_resources(&label, unapplied)),
         Problem::Broken(broken)
             if broken.rule.subject == Subject::MalformedName && fact.blame == Blame::Client =>
@@ -356,6 +368,7 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         Some(version) => text.push_str(&format!("; {}", in_force(version))),
         None => text.push_str("; none in force"),
     }
+    text.push_str(&nodes_by_version(refused));
     if refused.unused > 0 {
         let others = if refused.unused == 1 { "other resource" } else { "other resources" };
         text.push_str(&format!("; {} {others} in the response not used", count(refused.unused as u64)));
@@ -367,6 +380,29 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         text.push_str(&format!("; affects {}", super::names(&refused.users, MAX_USERS)));
     }
     Clauses { main, details: text }
+}
+
+/// `; 42 on edge-1, edge-3 and 2 more, 43 on edge-2`: the versions that nodes refuse, if they
+/// differ.
+fn nodes_by_version(refused: &RefusedPush) -> String {
+    let mut versions: Vec<(&PushedVersion, Vec<Arc<str>>)> = Vec::new();
+    for group in &refused.by_version {
+        match versions.iter_mut().find(|known| *known.0 == group.version) {
+            Some((_, nodes)) => nodes.extend(group.nodes.iter().cloned()),
+            None => versions.push((&group.version, group.nodes.clone())),
+        }
+    }
+    if versions.len() < 2 {
+        return String::new();
+    }
+    let words = |(version, nodes): &(&PushedVersion, Vec<Arc<str>>)| {
+        format!("{version} on {}", super::names(nodes, MAX_NODES_OF_VERSION))
+    };
+    let listed: Vec<String> = versions.iter().take(MAX_VERSIONS).map(words).collect();
+    match versions.len().saturating_sub(MAX_VERSIONS) as u64 {
+        0 => format!("; {}", listed.join(", ")),
+        more => format!("; {} and {} more", listed.join(", "), count(more)),
+    }
 }
 
 /// `client still refuses EDS b 2 (#5), though it accepted a later response; version 1 in force`.
@@ -392,21 +428,27 @@ fn still_refused(label: &str, refused: &RefusedResources) -> Clauses {
 }
 
 /// `cluster ledger waits for EDS ledger-v2 again (updated in #4): the server owes it; 2 more`.
-fn warming_resources(warming: &WarmingResources) -> Clauses {
+fn warming_resources(warming: &WarmingResources, clock: &Clock) -> Clauses {
     let (main, mut text) = super::warming::warming_clauses(&warming.first);
     match warming.more {
         0 => {}
         more if warming.first.is_used_without => text.push_str(&format!("; {more} more such")),
         more => text.push_str(&format!("; {more} more warming")),
     }
-    if let Some(limit) = warming.limit {
-        text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
-    }
+    text.push_str(&limit(warming.limit, clock));
     Clauses { main, details: text }
 }
 
+/// ` (limit 15s)`; empty without a limit, and without times.
+fn limit(limit: Option<Duration>, clock: &Clock) -> String {
+    match limit {
+        Some(limit) if !clock.untimed => format!(" (limit {}s)", limit.as_secs_f64()),
+        _ => String::new(),
+    }
+}
+
 /// `server owes EDS ledger-v2, asked twice (#489 #491)`.
-fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
+fn owed_resources(label: &str, owed: &OwedResources, (blame, clock): (Blame, &Clock)) -> Clauses {
     // The server cannot send what a name in error stands for.
     let is_asked = blame == Blame::Client;
     let what = match blame {
@@ -456,9 +498,7 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> Clauses {
     if owed.has_gap {
         text.push_str("; a missing message may be the answer (guess)");
     }
-    if let Some(limit) = owed.limit {
-        text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
-    }
+    text.push_str(&limit(owed.limit, clock));
     if let Some(user) = &owed.needed_by {
         text.push_str(&needed_by(user));
     }

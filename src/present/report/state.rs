@@ -10,6 +10,9 @@ use super::Role;
 /// The word for a stream that has closed, and for the resources that its client keeps meanwhile.
 pub const CLOSED: &str = "closed";
 
+/// The sign of a stream that has closed, before its last state.
+pub const CLOSED_SIGN: &str = "#";
+
 /// The words for the state of a resource whose name cannot be that of a resource.
 pub const MALFORMED_NAME: &str = "malformed name";
 
@@ -34,7 +37,7 @@ pub const STATES: [(TypeState, &str); 12] = [
     (TypeState::Expired, "the times to live of all its resources have run out"),
     (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
     (TypeState::Idle, "not subscribed, or by requests that no server must answer"),
-    (TypeState::Closed, "the stream has ended; its last state is kept"),
+    (TypeState::Closed, "the stream has ended; # stands before its last state: # SYNCED"),
     (TypeState::Down, "the server or the client cannot be reached"),
 ];
 
@@ -144,14 +147,14 @@ impl From<&StateFact> for Counts {
 }
 
 /// Returns the word and the count of a state: `NACK×3`, `MISS 1/119`, `MISS *` for a wildcard, for
-/// a file `APPLIED`. The last state of a closed stream is in brackets: `(SYNCED)`.
+/// a file `APPLIED`. The last state of a closed stream stands behind a sign: `# SYNCED`.
 ///
 /// `times` is the sign before a count.
 pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
     let (word, _) = state_word(state);
     let counts = counts.into();
     if let (TypeState::Closed, Some(last)) = (state, counts.last) {
-        return format!("({})", state_text(last, Counts { last: None, ..counts }, times));
+        return format!("{CLOSED_SIGN} {}", state_text(last, Counts { last: None, ..counts }, times));
     }
     match state {
         TypeState::Synced if counts.file => "APPLIED".to_owned(),

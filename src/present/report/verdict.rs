@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::text::{Keep, cut};
 use xdscope_engine::problems::{Problem, ProblemFact, Urgency};
-use xdscope_engine::store::{Debt, OwedAtEnd};
+use xdscope_engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
 use xdscope_wire::event::{Clock, Time};
 use xdscope_wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
@@ -82,6 +82,7 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
                 format!("{full}; {text}"),
                 vec![format!("{brief}; {text}"), format!("{brief}; no problem yet")],
             ),
+            Some(_) if clock.untimed => (format!("no problem; {full}"), vec![format!("no problem; {brief}")]),
             Some(_) => (format!("no problem; {full}, still in time"), vec![format!("no problem; {brief}")]),
             None => (format!("no problem; {full}"), vec![format!("no problem; {brief}")]),
         };
@@ -100,13 +101,22 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
 }
 
 /// Returns `no problem yet: the recording ends 1ms after the request`; `None` if nothing is waited
-/// for, if there is a problem, or without a clock. `end`: the end of the source.
+/// for, or if there is a problem. `end`: the end of the source.
+///
+/// Without a clock `no problem yet: the recording ends before an answer to the request, and has no
+/// times to say how late it is`; the dump of a client waits for nothing.
 pub fn no_problem_yet(problems: &[ProblemFact], clock: &Clock, (now, end): (Time, &str)) -> Option<String> {
-    if clock.untimed || problems.iter().any(ProblemFact::is_wrong) {
+    if problems.iter().any(ProblemFact::is_wrong) {
         return None;
     }
     let pending = problems.iter().filter(|fact| fact.urgency == Urgency::Pending);
-    let (since, message) = pending.map(waits_since).min()?;
+    let mut waits = pending.filter(|fact| !(clock.untimed && fact.is_dump)).map(waits_since);
+    if clock.untimed {
+        let (_, message) = waits.next()?;
+        let end = format!("{end} before an answer to the {message}");
+        return Some(format!("no problem yet: {end}, and has no times to say how late it is"));
+    }
+    let (since, message) = waits.min()?;
     Some(format!("no problem yet: {end} {} after the {message}", latency(now.since(since))))
 }
 
@@ -216,19 +226,51 @@ fn shorter_headlines(fact: &ProblemFact, clock: &Clock, since: &str) -> Vec<Stri
         }
         Problem::Unreachable(peer) => vec![about_client(fact, &format!("{}: {}", main(), peer.reason))],
         Problem::Failing(failing) => {
-            let what = match failing.count {
-                1 => "the stream failed".to_owned(),
-                times => format!("streams fail, {} times", count(times)),
-            };
+            let what = streams_fail(failing);
             match end_words(&failing.end) {
                 why if why.is_empty() => Vec::new(),
                 why => vec![about_client(fact, &format!("{what}: {why}"))],
             }
         }
+        Problem::Broken(_) => {
+            let sentence = main();
+            let brief = |end: &str| {
+                let (start, _) = sentence.split_once(end)?;
+                let has_mark = !fact.is_guess() || start.ends_with(GUESS);
+                Some(format!("{start}{}", if has_mark { "" } else { GUESS }))
+            };
+            let forms = RULE_DETAILS.iter().filter_map(|end| brief(end));
+            let mut forms: Vec<String> = forms.map(|form| about_client(fact, &form)).collect();
+            forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+            forms
+        }
         _ => {
             let reason = fact.reason().map(|reason| format!(": {reason}")).unwrap_or_default();
             vec![about_client(fact, &format!("{}{reason}", main()))]
         }
+    }
+}
+
+/// The mark after an uncertain sentence.
+const GUESS: &str = " (guess)";
+
+/// Words with which the details begin in the sentence of a broken rule: what stands before them
+/// names the resource and what is wrong.
+const RULE_DETAILS: [&str; 3] = ["; ", ", which ", ", and "];
+
+/// `streams fail, 4 times`, or `client ends each stream after CDS 5, 4 times`.
+fn streams_fail(failing: &FailingStream) -> String {
+    let times = count(failing.count);
+    if failing.failure == StreamFailure::Aborted
+        && let Some(owed) = failing.unanswered_response()
+        && let Some(version) = owed.version_hung_up_on()
+    {
+        let label = type_label(owed.type_url.as_str());
+        return format!("client ends each stream after {label} {version}, {times} times");
+    }
+    match failing.count {
+        1 => "the stream failed".to_owned(),
+        _ => format!("streams fail, {times} times"),
     }
 }
 

@@ -165,10 +165,17 @@ impl<'a> LogRow<'a> {
     }
 }
 
-/// Terminal cells of the node and its stream.
+/// Terminal cells of a row in which each column has its usual width.
+const ROW: usize = 100;
+/// Terminal cells of the node and its stream, and the most that a wide row adds.
 const NODE: usize = 15;
-/// Terminal cells of a version.
+const MORE_NODE: usize = 25;
+/// Terminal cells of a version, and the most that a wide row adds.
 const VERSION: usize = 9;
+const MORE_VERSION: usize = 16;
+/// Terminal cells of the counts of resources, and the most that a wide row adds.
+const RESOURCES: usize = 10;
+const MORE_RESOURCES: usize = 20;
 /// Terminal cells that a version keeps beside a long kind.
 const MIN_VERSION: usize = 6;
 
@@ -181,28 +188,39 @@ pub struct LogColumns {
     pub has_nodes: bool,
     /// Whether the time is that since the row before.
     pub is_by_delta: bool,
+    /// Terminal cells of a row.
+    pub columns: usize,
 }
 
 impl LogColumns {
-    /// Returns the columns. Without nodes, versions have the room of the nodes.
+    /// Returns the columns. Without nodes, versions have the room of the nodes. A wide row has more
+    /// room for nodes first, then for versions; a narrow one leaves out resources and sizes.
     pub fn columns<'a>(self) -> Columns<'static, LogRow<'a>> {
-        let LogColumns { style, has_nodes, is_by_delta } = self;
-        let version = if has_nodes { VERSION } else { VERSION + NODE + super::text::GAP };
-        let mut columns: Columns<'static, LogRow<'a>> = Columns::new()
+        let LogColumns { style, has_nodes, is_by_delta, columns } = self;
+        let more = columns.saturating_sub(ROW);
+        let more_node = more.min(MORE_NODE);
+        let more_version = (more - more_node).min(MORE_VERSION);
+        let more_resources = (more - more_node - more_version).min(MORE_RESOURCES);
+        let node_cells = NODE + more_node;
+        let version = match has_nodes {
+            true => VERSION + more_version,
+            false => VERSION + more_version + node_cells + super::text::GAP,
+        };
+        let narrow = if columns < ROW { 1 } else { 0 };
+        let mut out: Columns<'static, LogRow<'a>> = Columns::new()
             .number("#", LogRow::number)
             .role(Role::Muted)
             .fixed(6)
             .number("TIME", move |row: &LogRow<'a>| if is_by_delta { row.delta() } else { row.time() })
             .fixed(12);
         if !is_by_delta {
-            columns = columns.text(style.pick("Δ", "DELTA"), LogRow::delta).role(Role::Muted).wide();
+            out = out.text(style.pick("Δ", "DELTA"), LogRow::delta).role(Role::Muted).wide();
         }
         if has_nodes {
             let node = |row: &LogRow<'a>| Cell::new(row.node()).with_aside(format!("#{}", row.line.stream.0));
-            columns = columns.text("NODE", node).cut(NODE, Keep::Name);
+            out = out.text("NODE", node).cut(node_cells, Keep::Name);
         }
-        columns = columns
-            .text("", LogRow::arrow)
+        out.text("", LogRow::arrow)
             .fixed(style.pick("→", "->").chars().count())
             .gap(1)
             .text("TYPE", LogRow::label)
@@ -215,15 +233,16 @@ impl LogColumns {
             .text("NONCE", |row: &LogRow<'a>| row.line.nonce.to_string())
             .wide()
             .text("RESOURCES", |row: &LogRow<'a>| report::resources(&row.line))
-            .cut(10, Keep::Head)
+            .cut(RESOURCES + more_resources, Keep::Head)
+            .with_priority(narrow)
             .number("SIZE", LogRow::marked_size)
             .fixed(7)
+            .with_priority(narrow)
             .number("LAT", LogRow::latency)
             .fixed(5)
             .text("CLASS", |row: &LogRow<'a>| row.line.class.map_or("", |class| class.word()))
             .wide()
             .text("NOTE", LogRow::note)
-            .wide();
-        columns
+            .wide()
     }
 }

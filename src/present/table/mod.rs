@@ -189,7 +189,12 @@ impl<'a, R> Columns<'a, R> {
 
     /// Leaves the last column to wide tables.
     pub fn wide(self) -> Self {
-        self.with(|heading| heading.priority = 1)
+        self.with_priority(1)
+    }
+
+    /// Sets the priority of the last column: 0 for each table, others for wide ones.
+    pub fn with_priority(self, priority: u8) -> Self {
+        self.with(|heading| heading.priority = priority)
     }
 
     /// Adds a column of texts that is left out where no row has one.

@@ -7,7 +7,7 @@ use xdscope_wire::text::display_safe;
 
 use super::{Cell, Heading};
 use crate::report::Role;
-use crate::text::{cut, markdown, pad, pad_left, width};
+use crate::text::{Keep, cut, markdown, pad, pad_left, width, workload};
 
 /// Blanks between columns.
 pub(super) const GAP: usize = 2;
@@ -197,10 +197,17 @@ impl FixedLayout {
     /// Returns the line of a row.
     pub fn line(&self, cells: &[Cell]) -> String {
         let widths = self.widths(cells);
-        if !self.is_cut {
-            return join(&self.headings, &widths, cells, self.style);
-        }
         let mut cells = cells.to_vec();
+        if !self.is_cut {
+            for (cell, heading) in cells.iter_mut().zip(&self.headings) {
+                if heading.keep == Some(Keep::Name)
+                    && let Some(workload) = workload(&cell.text)
+                {
+                    cell.text = workload.to_owned();
+                }
+            }
+            return join(&self.headings, &widths, &cells, self.style);
+        }
         for ((cell, heading), cells) in cells.iter_mut().zip(&self.headings).zip(&widths) {
             let Some(keep) = heading.keep else { continue };
             let beside = if cell.aside.is_empty() { 0 } else { width(&cell.aside) + 1 };

@@ -7,5 +7,5 @@ mod shell;
 
 pub use cut::{Keep, cut, pad, pad_left, width, wrap, wrap_parts};
 pub use markdown::markdown;
-pub use name::{cut_apart, cut_long_words, cut_name, without_shared};
+pub use name::{cut_apart, cut_long_words, cut_name, without_shared, workload};
 pub use shell::shell_word;

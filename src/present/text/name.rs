@@ -232,15 +232,23 @@ fn xdstp(name: &str, mark: &str) -> Option<Vec<String>> {
     Some(vec![format!("xdstp://{authority}/{mark}/{id}"), format!("{mark}/{id}")])
 }
 
-/// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local` becomes
-/// `reviews-v2-6b8f.default`, as `istioctl` writes it, or `reviews-v2-6b8f…`.
-fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
+/// Returns the pod and namespace of the node id of an Istio proxy, as `istioctl` writes them:
+/// `reviews-v2-6b8f.default` of
+/// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local`.
+pub fn workload(name: &str) -> Option<&str> {
     let mut parts = name.split('~');
     let (_kind, address) = (parts.next()?, parts.next()?);
     let (workload, _domain) = (parts.next()?, parts.next()?);
     if parts.next().is_some() || address.parse::<IpAddr>().is_err() || workload.is_empty() {
         return None;
     }
+    Some(workload)
+}
+
+/// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local` becomes
+/// `reviews-v2-6b8f.default` or `reviews-v2-6b8f…`.
+fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
+    let workload = workload(name)?;
     let name = workload.split('.').next().unwrap_or(workload);
     let mut out = vec![workload.to_owned(), format!("{name}{mark}")];
     out.extend(pod(name, mark));

@@ -8,7 +8,7 @@ use crate::pcap::CaptureError;
 use crate::record::RecordReadError;
 use crate::script::{LoadError, ScriptError};
 use xdscope_engine::applied::DumpError;
-use xdscope_wire::text::size;
+use xdscope_wire::text::{plural, size};
 
 use super::SourceFormat;
 
@@ -125,6 +125,14 @@ pub enum SourceError {
         dir: PathBuf,
         /// Whether there are more files and folders than were looked at.
         has_more: bool,
+    },
+    /// A folder has files of messages, each a source of its own, and no file of resources.
+    #[error("{} is a folder with {} of messages: name a file", dir.display(), plural(files.len() as u64, "file"))]
+    FolderOfMessages {
+        /// The folder.
+        dir: PathBuf,
+        /// The files, sorted by path.
+        files: Vec<PathBuf>,
     },
     /// The source lists applied resources, and the caller needs messages.
     #[error("{name} is a {}: it lists what a client has applied, and has no messages", format.word())]

@@ -69,6 +69,12 @@ fn is_capture_name(name: &str) -> bool {
     CAPTURE_ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
+/// Whether a file with this name holds messages, and is not a recording: raw JSONL, an arrow script
+/// or a capture.
+pub(super) fn is_name_of_messages(name: &str) -> bool {
+    name.ends_with(".jsonl") || name.ends_with(".xds") || is_capture_name(name)
+}
+
 /// Recognises a file by its name and its first bytes, `head`. Content that is not known counts as a
 /// damaged recording, and so does a compressed file.
 pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {

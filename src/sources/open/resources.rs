@@ -17,7 +17,7 @@ use xdscope_wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
 use xdscope_wire::text::count;
 
 use super::whole::WholeSource;
-use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files};
+use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files, format};
 
 /// Files and folders below a folder of resources that are looked at.
 pub const MAX_FOLDER_ENTRIES: usize = 20_000;
@@ -28,7 +28,13 @@ pub(super) fn read_folder(spec: &Spec, schema: &Arc<Schema>) -> Result<Loaded, S
         |path: &Path| path.to_str().is_some_and(|name| MessageFormat::from_file_name(name).is_some());
     let (files, has_more) = files::list_first_files(&spec.path, MAX_FOLDER_ENTRIES, &is_response)?;
     if files.is_empty() {
-        return Err(SourceError::EmptyFolder { dir: spec.path.clone(), has_more });
+        let dir = spec.path.clone();
+        let is_of_messages = |path: &Path| path.to_str().is_some_and(format::is_name_of_messages);
+        let (files, _) = files::list_first_files(&dir, MAX_FOLDER_ENTRIES, &is_of_messages)?;
+        return Err(match files.is_empty() {
+            true => SourceError::EmptyFolder { dir, has_more },
+            false => SourceError::FolderOfMessages { dir, files },
+        });
     }
     let mut reader = ResourceReader::new(spec, schema);
     if has_more {

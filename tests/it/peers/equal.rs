@@ -100,6 +100,7 @@ fn line(fact: &store::MessageFact, store: &Store) -> String {
         style: cli::terminal::io::Style { color: false, ascii: false },
         has_nodes: true,
         is_cut: true,
+        columns: cli::output::message_line::DEFAULT_COLUMNS,
     };
     layout.row(fact, None, store)
 }

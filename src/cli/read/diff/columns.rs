@@ -21,15 +21,7 @@ pub(super) const CONTEXT: usize = 3;
 
 /// Returns the width of the terminal.
 pub(super) fn width(io: &Io<'_>) -> usize {
-    if let Some(columns) = (io.env)("COLUMNS").and_then(|columns| columns.parse().ok()) {
-        return columns;
-    }
-    if io.stdout_is_terminal
-        && let Ok((columns, _)) = crossterm::terminal::size()
-    {
-        return usize::from(columns);
-    }
-    WIDTH
+    io.columns().unwrap_or(WIDTH)
 }
 
 /// A line in pieces, with control characters escaped.

@@ -100,11 +100,7 @@ impl Status<'_> {
 
 fn state_cell(state: &StateFact, times: &str) -> (String, Role) {
     let (_, role) = report::state_word(state.summary.state);
-    let word = report::state_text(state.summary.state, state, times);
-    match state.summary.last_state {
-        Some(_) => (format!("{} {word}", report::CLOSED), role),
-        None => (word, role),
-    }
+    (report::state_text(state.summary.state, state, times), role)
 }
 
 fn or_none(text: &Option<Arc<str>>) -> String {

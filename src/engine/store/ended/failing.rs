@@ -104,6 +104,11 @@ impl FailingStream {
         self.cut_responses.count > 0 && self.cut_responses.count == self.count
     }
 
+    /// Returns the answer that the client owed to a response when its newest stream ended.
+    pub fn unanswered_response(&self) -> Option<&OwedAtEnd> {
+        self.owed.iter().find(|owed| owed.debt.side() == Side::Client)
+    }
+
     /// The side that ends the streams, if the source says so.
     pub fn by(&self) -> Option<Side> {
         self.end.by

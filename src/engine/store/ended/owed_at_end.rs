@@ -71,6 +71,27 @@ impl Debt {
     }
 }
 
+impl OwedAtEnd {
+    /// Returns the version of the response on which the client has ended its stream without an
+    /// answer.
+    pub fn version_hung_up_on(&self) -> Option<&PushedVersion> {
+        match &self.debt {
+            Debt::Verdict { version, .. } if self.end.by == Some(Side::Client) => Some(version),
+            _ => None,
+        }
+    }
+
+    /// Whether two clients owe a verdict on responses of one type and version.
+    pub(crate) fn is_of_one_response(&self, other: &OwedAtEnd) -> bool {
+        match (&self.debt, &other.debt) {
+            (Debt::Verdict { version, .. }, Debt::Verdict { version: of_other, .. }) => {
+                version == of_other && self.type_url == other.type_url
+            }
+            _ => false,
+        }
+    }
+}
+
 impl<'a> EndedStreams<'a> {
     /// Returns the answers still owed on the newest closed stream of each client, unless a later
     /// stream of the client was answered, or asks for the type again; and the answers that clients

@@ -1,3 +1,4 @@
+mod folded;
 mod undecodable;
 mod xdscope;
 

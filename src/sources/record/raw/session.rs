@@ -37,6 +37,8 @@ const ESCAPED_PART: usize = 8;
 #[derive(Deserialize)]
 struct RawLine<'a> {
     dir: String,
+    /// `null` on the lines of a file without times.
+    #[serde(default)]
     t: Value,
     stream: Value,
     method: Option<String>,
@@ -122,6 +124,8 @@ pub(super) struct RawSession<'a> {
 enum TimeOrigin {
     Date(jiff::Timestamp),
     Seconds(f64),
+    /// The lines have no times.
+    Untimed,
 }
 
 impl<'a> RawSession<'a> {
@@ -250,7 +254,7 @@ impl<'a> RawSession<'a> {
                     // Seconds of an unknown clock stay as they are, comparable with the file's.
                     None => secs.min(0.0),
                     Some(TimeOrigin::Seconds(zero)) => zero,
-                    Some(TimeOrigin::Date(_)) => return Err(wrong()),
+                    Some(TimeOrigin::Date(_) | TimeOrigin::Untimed) => return Err(wrong()),
                 };
                 self.origin = Some(TimeOrigin::Seconds(zero));
                 let nanos = if zero == 0.0 { secs * 1e9 } else { ((secs - zero) * 1e6).round() * 1e3 };
@@ -261,11 +265,16 @@ impl<'a> RawSession<'a> {
                 let zero = match zero {
                     None => date,
                     Some(TimeOrigin::Date(zero)) => zero,
-                    Some(TimeOrigin::Seconds(_)) => return Err(wrong()),
+                    Some(TimeOrigin::Seconds(_) | TimeOrigin::Untimed) => return Err(wrong()),
                 };
                 self.origin = Some(TimeOrigin::Date(zero));
                 self.clock.epoch = Some(zero.as_nanosecond());
                 Time(u64::try_from(date.as_nanosecond() - zero.as_nanosecond()).unwrap_or(0))
+            }
+            (Value::Null, None | Some(TimeOrigin::Untimed)) => {
+                self.origin = Some(TimeOrigin::Untimed);
+                self.clock.untimed = true;
+                Time::ZERO
             }
             _ => return Err(wrong()),
         };

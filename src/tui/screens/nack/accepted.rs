@@ -154,15 +154,16 @@ fn columns() -> [Column; 5] {
 /// Returns the row of a version in force: its state, and when it was accepted.
 fn row(common: &Common, in_force: &VersionInForce) -> StyledLine {
     let VersionInForce { fact, version, accepted } = in_force;
-    let mark = theme::state_mark(fact.state, common.theme.glyphs());
-    let state = report::state_text(fact.state, fact, common.theme.glyphs().times);
+    let glyphs = common.theme.glyphs();
+    let words = report::state_text(fact.state, fact, glyphs.times);
+    let state = theme::marked_state(fact.state, fact.last_state, &words, glyphs);
     let accepted =
         accepted.map(|(n, at)| format!("#{} at {}, {} ago", n.0, common.time_of_day(at), common.age(at)));
     vec![
         plain(common.client_name(fact.node.as_deref(), fact.stream)),
         plain(type_label(fact.type_url.as_str())),
         plain(if version.is_empty() { "-" } else { version }),
-        span(format!("{} {state}", mark.symbol), mark.role),
+        span(state, theme::state_mark(fact.state, glyphs).role),
         span(accepted.unwrap_or_else(|| "-".to_owned()), Role::Muted),
     ]
 }

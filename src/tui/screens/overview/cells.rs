@@ -80,11 +80,8 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
 /// The last state of a closed stream, behind the sign of a closed one: `#✗ NACK`. `words`: those of
 /// the state.
 fn closed_state(common: &Common, cell: &SummaryFact, words: &str) -> Span {
-    let glyphs = common.theme.glyphs();
-    let closed = theme::state_mark(TypeState::Closed, glyphs).symbol;
-    let last = theme::state_mark(cell.last_state.unwrap_or(cell.state), glyphs);
-    let words = words.trim_matches(['(', ')']);
-    span(format!("{closed}{} {words}", last.symbol).trim_end(), Role::Muted)
+    let last = cell.last_state.or(Some(cell.state));
+    span(theme::marked_state(cell.state, last, words, common.theme.glyphs()), Role::Muted)
 }
 
 fn age(common: &Common, cell: &SummaryFact) -> String {

@@ -94,7 +94,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let text = match (state.summary.state, state.summary.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
         (TypeState::Closed, Some(last)) => {
-            format!("{symbol} {}, was {}", report::CLOSED, report::state_word(last).0)
+            theme::marked_state(state.summary.state, Some(last), &words, glyphs)
         }
         _ => format!("{symbol} {words} {age}"),
     };

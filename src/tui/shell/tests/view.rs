@@ -95,6 +95,7 @@ fn escapes_hostile_text() {
             unused: 0,
             users: Vec::new(),
             broken: None,
+            by_version: Vec::new(),
         });
         problem.node = Some(evil.into());
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use xdscope_engine::problems::ProblemFact;
 use xdscope_engine::store::TypeState;
-use xdscope_present::report::{Role, state_word};
+use xdscope_present::report::{CLOSED_SIGN, Role, state_word};
 
 macro_rules! glyphs {
     ($($(#[$doc:meta])* $name:ident $symbol:literal $ascii:literal;)*) => {
@@ -102,9 +102,24 @@ pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
         TypeState::Wait | TypeState::Warming => glyphs.wait,
         TypeState::Miss | TypeState::Expired => glyphs.miss,
         TypeState::Idle => "-",
-        TypeState::Closed => "#",
+        TypeState::Closed => CLOSED_SIGN,
     };
     StateMark { symbol, word, role }
+}
+
+/// Returns the symbol and the words of a state: `✗ NACK×3`; of a closed stream `#✗ NACK`. `last`:
+/// the state before the stream closed.
+pub(crate) fn marked_state(
+    state: TypeState,
+    last: Option<TypeState>,
+    words: &str,
+    glyphs: &Glyphs,
+) -> String {
+    let symbol = state_mark(state, glyphs).symbol;
+    let Some(last) = last else { return format!("{symbol} {words}") };
+    let words = words.strip_prefix(symbol).unwrap_or(words).trim_start();
+    let text = format!("{symbol}{} {words}", state_mark(last, glyphs).symbol);
+    text.trim_end().to_owned()
 }
 
 /// Returns the symbol of a problem.

@@ -6,7 +6,7 @@ mod palette;
 
 use ratatui::style::{Color, Modifier, Style};
 
-pub(crate) use glyphs::{Glyphs, StateMark, ascii, problem_symbol, state_mark};
+pub(crate) use glyphs::{Glyphs, StateMark, ascii, marked_state, problem_symbol, state_mark};
 pub use named::{NamedTheme, Themes, for_background};
 pub use palette::{ColorDepth, Palette, ThemeRole};
 

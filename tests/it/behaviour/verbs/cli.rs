@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
+use super::screen::Terminal;
+
 const TOUR: &str = "tests/fixtures/cli/tour.xds";
 
 fn xdscope() -> Command {
@@ -317,5 +319,31 @@ fn states_reason_of_end_last() {
         let last = format!("xdscope: ended by SIG{signal}");
         assert_eq!(said.last().map(String::as_str), Some(last.as_str()), "{said:?}");
         assert!(said.iter().any(|line| line.contains("session kept")), "{said:?}");
+    }
+}
+
+/// Bash splits words at `:` and `=`.
+#[test]
+fn bash_completes_terms_of_filters() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let startup = folder.path().join("startup");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_xdscope"));
+    let bin = program.parent().expect("a folder").display();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let script =
+        format!("cd '{root}'\nPATH='{bin}':$PATH\nPS1='READY '\nsource <(xdscope completions bash)\n");
+    std::fs::write(&startup, script).expect("written");
+    let startup = startup.to_str().expect("text");
+    for (typed, wanted) in [
+        ("--filter kind:nac\t|", "--filter kind:nack |"),
+        ("--filter=kind:nac\t|", "--filter=kind:nack |"),
+        ("--filter kin\tnac\t|", "--filter kind:nack |"),
+        ("--filter 'kind:nac\t|", "--filter 'kind:nack' |"),
+        ("--filter 'type:cds' --node edge\t|", "--filter 'type:cds' --node edge-gw-1 |"),
+    ] {
+        let mut terminal = Terminal::start("/bin/bash", &["--rcfile", startup, "-i"]);
+        terminal.until("READY");
+        terminal.press(&format!("xdscope log {TOUR} {typed}"));
+        terminal.until(wanted);
     }
 }

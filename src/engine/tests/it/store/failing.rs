@@ -218,8 +218,8 @@ fn client_that_ends_each_stream_after_a_push_fails() {
     assert_eq!((fact.failure, fact.count, fact.at_fault()), (StreamFailure::Aborted, 5, Some(Side::Client)));
     assert_eq!(
         sentence(&fact),
-        "client ended 5 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS #9; \
-         client owed an answer to CDS 1 (#10)"
+        "client ended 5 streams, each after a push, the last CDS 1 (#10), every 2.0s: RST_STREAM CANCEL; \
+         last request CDS #9"
     );
     let open = format!("{failing}+12s stream 6 ads\n> cds\n< cds v=1 n=b [A]\n");
     assert_eq!(one(&open).count, 5);

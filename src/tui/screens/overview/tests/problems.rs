@@ -42,6 +42,7 @@ pub fn problems() -> Vec<ProblemFact> {
         unused: 0,
         users: Vec::new(),
         broken: None,
+        by_version: Vec::new(),
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {
@@ -70,6 +71,7 @@ pub fn problems() -> Vec<ProblemFact> {
         is_polling: false,
         stray: None,
         is_guess: false,
+        left: None,
     };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
