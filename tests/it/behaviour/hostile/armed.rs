@@ -31,7 +31,7 @@ fn start() -> Vec<u8> {
 }
 
 /// Streams on which a client makes the server send a reset ("made you reset", CVE-2025-8671).
-fn made_you_reset(streams: u32) -> Vec<u8> {
+pub fn made_you_reset(streams: u32) -> Vec<u8> {
     let mut bytes = start();
     for stream in (1..=streams).map(|n| 1 + 2 * n) {
         bytes.extend(frame(1, 4, stream, &ads_headers(None)));
