@@ -19,7 +19,7 @@ use xdscope_wire::{Frame, FramePayload};
 const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);
 /// Estimated memory of a frame that is not a message.
 const OTHER_FRAME_BYTES: usize = 512;
-/// One part in this many of the memory is for checkpoints, before some of them are dropped.
+/// One part in this many of the memory is for checkpoints, before every other one is dropped.
 const CHECKPOINT_DIVISOR: usize = 4;
 
 /// A position in a source: frames handled, and the time of the clock.
@@ -172,7 +172,7 @@ impl Checkpoints {
     }
 
     /// Adds a checkpoint if it is time, and drops every other one when there are twice as many as
-    /// needed.
+    /// needed, or when they have more than their part of the memory.
     fn pass(&mut self, frames: usize, work: usize, store: &Analysis) {
         self.since += work;
         if self.since < self.spacing.max(store.stream_ids().len() / Checkpoints::STREAM_DIVISOR) {
@@ -181,6 +181,10 @@ impl Checkpoints {
         self.since = 0;
         self.add(frames, store.checkpoint());
         if self.all.len() > 2 * Checkpoints::LEAST {
+            self.thin();
+        }
+        // Not only once all facts have too much: what was taken for a while stays with the allocator.
+        while self.memory > store.budget() / CHECKPOINT_DIVISOR && self.spacing < Checkpoints::MAX_SPACING {
             self.thin();
         }
     }
@@ -468,6 +472,12 @@ impl CursorBuilder {
         &self.store
     }
 
+    /// Estimates the memory of the checkpoints, in bytes.
+    #[cfg(test)]
+    pub(super) fn checkpoint_memory(&self) -> usize {
+        self.checkpoints.memory
+    }
+
     /// Takes a frame, unless it comes after `until`. Returns whether it was taken.
     fn take_until(&mut self, frame: Frame, until: Option<Until>) -> bool {
         let messages = self.frames.messages() + u64::from(matches!(frame.what, FramePayload::Message(_)));
@@ -496,14 +506,6 @@ impl CursorBuilder {
     /// Drops the oldest messages if all facts take more memory than they may. The cursor cannot go
     /// back to them. Returns the contents that are still in use.
     fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
-        if !self.is_full() {
-            return None;
-        }
-        while self.checkpoints.memory > self.store.budget() / CHECKPOINT_DIVISOR
-            && self.checkpoints.spacing < Checkpoints::MAX_SPACING
-        {
-            self.checkpoints.thin();
-        }
         if !self.is_full() {
             return None;
         }

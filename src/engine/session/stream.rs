@@ -26,6 +26,7 @@ use crate::session::content::responses::Status;
 use crate::session::engine::visits;
 use keepalive::{Keepalive, Pings};
 use not_kept::{NotKept, NotKeptPart};
+use xdscope_wire::limits::MAX_TYPES;
 use xdscope_wire::xdstp;
 
 /// The time in which a client states its subscriptions on a new stream.
@@ -303,7 +304,9 @@ impl Stream {
             && let Some(order) = untyped.responses.find(view.response_nonce)
         {
             request.kind = MessageKind::Nack;
-            request.answers = untyped.responses.get(order).map(|response| response.seq);
+            if let Some(response) = untyped.responses.get(order) {
+                (request.answers, request.answered_at) = (Some(response.seq), response.at);
+            }
             untyped.responses.settle(order, Status::Nacked, seq);
         }
     }
@@ -362,6 +365,21 @@ impl Stream {
             Some(request) => known.is_none_or(|track| track.responses.find(request.response_nonce).is_none()),
             None => self.find(stated).is_some_and(|track| track.traffic.requests > 0),
         }
+    }
+
+    /// Whether a type has a track, or gets one: a source that is not an observed connection may have
+    /// streams with any number of types.
+    pub(crate) fn has_room_for(&self, type_url: &TypeUrl) -> bool {
+        self.tracks.len() < MAX_TYPES
+            || self.variant() == Some(Variant::File)
+            || self.position(type_url).is_some()
+    }
+
+    /// Counts a message of a type without a track.
+    pub(crate) fn pass_over(&mut self, part: NotKeptPart) {
+        self.losses.not_kept.add(part.cause, part.messages, part.bytes);
+        self.losses.gaps = self.losses.gaps.saturating_add(part.messages);
+        self.losses.has_gaps = true;
     }
 
     /// Returns the index of the track of a type, and creates the track if there is none.

@@ -51,7 +51,12 @@ fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
         assert_eq!(small.position(), whole.position());
         let first = small.store().first_row();
         assert!(first > 0);
-        // The latency of an answer is unknown if the response was dropped.
+        // The time since a response is known even if the response was dropped.
+        for row in first..small.store().rows() {
+            let waits =
+                [&small, &whole].map(|cursor| cursor.store().exchange(row).and_then(|row| row.latency));
+            assert_eq!(waits[0], waits[1], "row {row} at {n:?}");
+        }
         for row in (first + 100..small.store().rows()).step_by(29) {
             let rows = [&small, &whole].map(|cursor| format!("{:?}", cursor.store().row(row)));
             assert_eq!(rows[0], rows[1], "row {row} at {n:?}");
@@ -109,6 +114,23 @@ fn checkpoints_share_what_did_not_change() {
     let after = store.checkpoint();
     let (own, whole) = (before.own_memory(&after), before.own_memory(&empty.checkpoint()));
     assert!(own > 0 && own * 8 < whole, "one message on one of 50 streams: {own} of {whole} bytes");
+}
+
+/// A part of a recording is read before old messages are dropped.
+#[test]
+fn checkpoints_are_thinned_while_a_recording_is_read() {
+    const BUDGET: usize = 8 << 20;
+    let loaded = loaded(&many_tracks(20, 12_000));
+    let options = store::Options { history: BUDGET, ..store::Options::default() };
+    let mut builder =
+        CursorBuilder::new(loaded.catalog, loaded.clock, options, bytes(), bounded(&Schema::builtin()));
+    let mut most = 0;
+    for frame in loaded.frames {
+        builder.take(frame);
+        most = most.max(builder.checkpoint_memory());
+    }
+    // All checkpoints are counted as soon as they are taken.
+    assert!(most > 0 && most <= BUDGET / 4, "{most} bytes");
 }
 
 #[test]
