@@ -169,7 +169,7 @@ impl OverdueSampler {
             let found = problem.findings.iter().filter(counts).filter_map(|at| self.found.get(*at));
             return found.min().copied();
         }
-        if subject.rule.is_some() { None } else { self.first_seen(&subject) }
+        self.first_seen(&subject)
     }
 
     /// Returns when the problem of an ended stream was seen first.

@@ -34,8 +34,8 @@ const MIN_TOKEN_BYTES: usize = 14;
 /// Length of the shortest secret whose id is shown in its place, in bytes.
 const MIN_BYTES_WITH_ID: usize = 8;
 
-/// Texts that may have secrets behind a scheme or a name, a key, or escapes that hide a letter or a
-/// sign. Spaces and slashes may be escaped.
+/// Texts that may have secrets behind a scheme or a name, a key, or characters that are not seen.
+/// Spaces and slashes may be escaped.
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let (space, slash) = (escapes::spaces(), format!("(?:/|{})", escapes::slashes()));
     let blank = format!(r"(?:\s|{space})");
@@ -107,8 +107,8 @@ fn is_redirect(text: &[u8], found: Range<usize>) -> bool {
         return false;
     }
     let rest = text[found.end..].iter().take(MAX_REDIRECT_BYTES);
-    let rest = rest.take_while(|byte| byte.is_ascii_graphic());
-    text.get(found.end) != Some(&b':') && rest.filter(|byte| **byte == b'@').count() == 0
+    let mut rest = rest.take_while(|byte| byte.is_ascii_graphic());
+    text.get(found.end) != Some(&b':') && rest.all(|byte| *byte != b'@')
 }
 
 /// Returns the ranges of the secrets in a text, in order of their kind.

@@ -40,6 +40,9 @@ const MAX_END: Duration = Duration::from_secs(2 + 3);
 const KEY_TIME: Duration = Duration::from_secs(5);
 const ATTACK_TIME: Duration = Duration::from_secs(1);
 
+/// The word in the title of screens that have gone back.
+const REWOUND: &str = "REWOUND";
+
 /// Faults for one half of the streams.
 const FAULTS: [&str; 6] = [
     "node:odd-* kind:nack => drop nth=1",
@@ -92,10 +95,10 @@ fn attack(tap: SocketAddr, number: u32) {
 fn jump(terminal: &mut Terminal) {
     terminal.press("3,");
     // The first jump reads the session file.
-    let _ = wait_within(KEY_TIME, || terminal.text().contains("REPLAY").then_some(()));
+    let _ = wait_within(KEY_TIME, || terminal.text().contains(REWOUND).then_some(()));
     terminal.press(",,");
     terminal.press("f");
-    let _ = wait_within(KEY_TIME, || terminal.text().contains("LIVE").then_some(()));
+    let _ = wait_within(KEY_TIME, || (!terminal.text().contains(REWOUND)).then_some(()));
     terminal.press("1");
 }
 
