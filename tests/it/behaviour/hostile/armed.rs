@@ -203,6 +203,18 @@ fn delayed_requests_with_many_names() {
     check("type:cds => delay 60s", 8, &bytes);
 }
 
+/// Each stream has facts of its own in decoder, analysis and rules.
+#[test]
+fn streams_with_one_request_each() {
+    let request = field(4, CLUSTER);
+    let mut bytes = start();
+    for stream in (1..15_000).map(|n| 1 + 2 * n) {
+        bytes.extend(frame(1, 4, stream, &ads_headers(None)));
+        bytes.extend(message(stream, false, &request));
+    }
+    check("type:cds => delay 60s", 8, &bytes);
+}
+
 #[test]
 fn short_frames_before_the_first_request() {
     for short in [frame(0, 0, 1, &[]), frame(8, 0, 1, &[0, 0, 0, 1])] {
