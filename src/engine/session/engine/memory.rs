@@ -157,32 +157,3 @@ impl Stream {
         self.tracks.iter().for_each(|track| track.mark(used));
     }
 }
-
-#[cfg(test)]
-mod sizes {
-    #[test]
-    fn sizes_tmp() {
-        use crate::session::track::*;
-        macro_rules! p { ($($t:ty),* $(,)?) => { $(eprintln!("{:6} {}", size_of::<$t>(), stringify!($t));)* } }
-        p!(
-            super::Stream,
-            Track,
-            Subscription,
-            Carried,
-            Traffic,
-            Verdicts,
-            crate::session::content::responses::Responses,
-            crate::session::content::resource_set::ResourceSet,
-            crate::session::content::refusals::Refusals,
-            crate::session::content::names::SymSet,
-            crate::session::subscription::PendingNames,
-            crate::session::subscription::SubscribedNames,
-            crate::session::interventions::of_track::TrackInterventions,
-            crate::session::warming::batches::WarmingBatches,
-            crate::session::content::responses::Response,
-            crate::store::rows::history::Row,
-            crate::problems::ProblemFact,
-            crate::lint::Finding
-        );
-    }
-}
