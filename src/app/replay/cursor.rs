@@ -163,6 +163,8 @@ impl Checkpoints {
     /// The most work between two checkpoints, which bounds the time of a jump.
     const MAX_SPACING: usize = 8192;
     const ENTRIES: usize = 1024;
+    /// Memory that checkpoints may take while all facts have less than they may, in bytes.
+    const MIN_BYTES: usize = 4 << 20;
     /// Taking a checkpoint visits each stream. One stream costs this part of a frame.
     const STREAM_DIVISOR: usize = 4;
 
@@ -184,9 +186,7 @@ impl Checkpoints {
             self.thin();
         }
         // Not only once all facts have too much: what was taken for a while stays with the allocator.
-        while self.memory > store.budget() / CHECKPOINT_DIVISOR && self.spacing < Checkpoints::MAX_SPACING {
-            self.thin();
-        }
+        self.thin_to((store.budget() / CHECKPOINT_DIVISOR).max(Checkpoints::MIN_BYTES));
     }
 
     fn add(&mut self, frames: usize, state: Checkpoint) {
@@ -194,6 +194,13 @@ impl Checkpoints {
             self.memory += last.state.own_memory(&state);
         }
         self.all.push(PlacedCheckpoint { frames, state });
+    }
+
+    /// Drops every other checkpoint until all have at most `bytes`, or jumps would take too long.
+    fn thin_to(&mut self, bytes: usize) {
+        while self.memory > bytes && self.spacing < Checkpoints::MAX_SPACING {
+            self.thin();
+        }
     }
 
     /// Drops every other checkpoint, unless jumps would take too long without them.
@@ -506,6 +513,10 @@ impl CursorBuilder {
     /// Drops the oldest messages if all facts take more memory than they may. The cursor cannot go
     /// back to them. Returns the contents that are still in use.
     fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
+        if !self.is_full() {
+            return None;
+        }
+        self.checkpoints.thin_to(self.store.budget() / CHECKPOINT_DIVISOR);
         if !self.is_full() {
             return None;
         }

@@ -131,8 +131,8 @@ fn checkpoints_are_thinned_while_a_recording_is_read() {
         builder.take(frame);
         most = most.max(builder.checkpoint_memory());
     }
-    // All checkpoints are counted as soon as they are taken.
-    assert!(most > 0 && most <= BUDGET / 4, "{most} bytes");
+    // A copy of the state for each of 128 checkpoints took five times as much.
+    assert!(most > 0 && most <= BUDGET / 2, "{most} bytes");
 }
 
 #[test]

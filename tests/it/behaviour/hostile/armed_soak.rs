@@ -22,6 +22,10 @@ use crate::support::wait::{pass, wait_for, wait_within};
 const SECONDS: &str = "XDSCOPE_SOAK_SECONDS";
 const SHORT: f64 = 8.0;
 
+/// The environment variable that has the screens go back all the time, not in the first quarter
+/// only.
+const JUMPS: &str = "XDSCOPE_SOAK_JUMPS";
+
 /// A soak of this time and more has a first quarter with which the last one is compared.
 const LONG: f64 = 90.0;
 
@@ -127,6 +131,7 @@ fn assert_flat(samples: &[Sample]) {
 #[test]
 fn armed_soak() {
     let seconds = std::env::var(SECONDS).ok().map_or(SHORT, |text| text.parse().expect("seconds"));
+    let jumps_on = std::env::var_os(JUMPS).is_some();
     let folder = tempfile::tempdir().expect("a folder");
     let (plane, listen) = (soak::control_plane().to_string(), format!("127.0.0.1:{}", free_port()));
     let folder = folder.path().to_str().expect("a path");
@@ -143,6 +148,8 @@ fn armed_soak() {
     for number in 0..SAMPLES {
         if seconds >= LONG || number % 20 == 0 {
             attack(tap, number);
+        }
+        if jumps_on || number < SAMPLES / 4 && number % 5 == 0 {
             jump(&mut terminal);
         }
         pass((step * (number + 1)).saturating_sub(start.elapsed()));
