@@ -185,7 +185,7 @@ impl Checkpoints {
         if self.all.len() > 2 * Checkpoints::LEAST {
             self.thin();
         }
-        // Not only once all facts have too much: what was taken for a while stays with the allocator.
+        // Not only once all facts have too much: the allocator keeps what was taken for a while.
         self.thin_to((store.budget() / CHECKPOINT_DIVISOR).max(Checkpoints::MIN_BYTES));
     }
 

@@ -102,8 +102,8 @@ pub(super) fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
     });
 }
 
-/// Merges clients that reset their streams because they cannot decode the responses into the problem
-/// of the responses.
+/// Merges clients that reset their streams because they cannot decode the responses into the
+/// problem of the responses.
 pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
     let mut causes: HashMap<StreamId, usize> = HashMap::new();
     for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| has_undecodable(problem)) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use xdscope_wire::content::{BlobForm, Catalog};
 use xdscope_wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use xdscope_wire::{Frame, FramePayload, GapCause, Message, MessageBody, NodeInfo, Open};
+use xdscope_wire::{Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::events::EventList;
 use super::failing::{Failures, StreamKey};
@@ -342,9 +342,8 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
-        if !stream.has_room_for(&type_url) {
-            let part = NotKeptPart { cause: GapCause::Types, messages: 1, bytes: message.size };
-            return stream.pass_over(part);
+        if !stream.makes_room_for(&type_url, message) {
+            return;
         }
         outcome.track = self.track_of(index, &type_url, at);
         // The type of a file is that of its subscription.

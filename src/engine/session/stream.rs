@@ -12,7 +12,7 @@ use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{
     ApiVersion, Dir, Kind, Method, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
-use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
+use xdscope_wire::{End, GapCause, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::condition::Limits;
@@ -367,19 +367,17 @@ impl Stream {
         }
     }
 
-    /// Whether a type has a track, or gets one: a source that is not an observed connection may have
-    /// streams with any number of types.
-    pub(crate) fn has_room_for(&self, type_url: &TypeUrl) -> bool {
-        self.tracks.len() < MAX_TYPES
-            || self.variant() == Some(Variant::File)
-            || self.position(type_url).is_some()
-    }
-
-    /// Counts a message of a type without a track.
-    pub(crate) fn pass_over(&mut self, part: NotKeptPart) {
-        self.losses.not_kept.add(part.cause, part.messages, part.bytes);
-        self.losses.gaps = self.losses.gaps.saturating_add(part.messages);
+    /// Whether a type has a track, or gets one. Otherwise counts the message: a source that is not
+    /// an observed connection may have any number of types.
+    pub(crate) fn makes_room_for(&mut self, type_url: &TypeUrl, message: &Message) -> bool {
+        let has_room = self.tracks.len() < MAX_TYPES || self.variant() == Some(Variant::File);
+        if has_room || self.position(type_url).is_some() {
+            return true;
+        }
+        self.losses.not_kept.add(GapCause::Types, 1, message.size);
+        self.losses.gaps = self.losses.gaps.saturating_add(1);
         self.losses.has_gaps = true;
+        false
     }
 
     /// Returns the index of the track of a type, and creates the track if there is none.

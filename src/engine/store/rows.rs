@@ -206,7 +206,7 @@ impl Store {
         if kind == row.kind { row.answers() } else { None }
     }
 
-    /// Returns the time since the message that a row answers; `None` in a source without timestamps.
+    /// Returns the time since the message that a row answers; `None` in a source without times.
     fn waited(&self, row: &Row) -> Option<Duration> {
         if self.clock.untimed { None } else { row.waited() }
     }

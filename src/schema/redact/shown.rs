@@ -3,9 +3,9 @@
 //!
 //! A text is searched as it is, and once more without its escapes if these may hide a secret. That
 //! is what [`HINT`] and [`ESCAPES`] tell: an escape stands for a letter, a digit or a sign, or the
-//! text has a word that a secret has. Escaped spaces, line breaks and slashes hide no letter of such
-//! a word. Paths with `%20`, texts with `\n` and patterns with `\/` are therefore searched once, and
-//! so are redirects to `https%3A%2F%2Fhost`.
+//! text has a word that a secret has. Escaped spaces, line breaks and slashes hide no letter of
+//! such a word. Paths with `%20`, texts with `\n` and patterns with `\/` are therefore searched
+//! once, and so are redirects to `https%3A%2F%2Fhost`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -66,9 +66,9 @@ static HINT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?i-u)(?:{})", hints.join("|"))).expect("a pattern of ours")
 });
 
-/// Escapes that hide a letter or a sign, and a user or a long word behind an escape, which is a part
-/// of the word as it is. The URL of a redirect, whose colon and slashes are escaped, is a match of
-/// its own.
+/// Escapes that hide a letter or a sign, and a user or a long word behind an escape, which is a
+/// part of the word as it is. The URL of a redirect, whose colon and slashes are escaped, is a
+/// match of its own.
 static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
     let (space, slash) = (escapes::spaces(), escapes::slashes());
     let hints = [

@@ -151,7 +151,7 @@ fn checkpoints_count_in_the_memory() {
     }
 }
 
-/// Returns the CPU time of reading a source of clients whose streams fail, and of finding its marks.
+/// Returns the CPU time of reading a source of clients whose streams fail, and finding its marks.
 fn cost_of_failing(clients: usize) -> Duration {
     let mut text = String::new();
     for stream in 1..=clients * 3 {

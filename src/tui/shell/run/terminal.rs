@@ -126,7 +126,8 @@ impl Terminal {
         Ok(result)
     }
 
-    /// Puts the terminal into raw mode, on its alternate screen. Does nothing while the process ends.
+    /// Puts the terminal into raw mode, on its alternate screen. Does nothing while the process
+    /// ends.
     fn enter(&self) -> io::Result<()> {
         let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
         if ENDING.load(Ordering::SeqCst) {
@@ -160,8 +161,8 @@ impl Drop for Terminal {
 
 /// Gives the terminal back, from any thread: leaves the alternate screen and raw mode.
 ///
-/// Does nothing the second time, but waits for the first one. If nobody reads the terminal, waits for
-/// a moment only; the modes are restored in any case. Frames that are drawn afterwards are not
+/// Does nothing the second time, but waits for the first one. If nobody reads the terminal, waits
+/// for a moment only; the modes are restored in any case. Frames that are drawn afterwards are not
 /// written.
 fn restore() {
     let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
