@@ -407,8 +407,8 @@ impl Engine {
         }
     }
 
-    /// Returns the index of the type of a message on a stream, which is added if it is new and there
-    /// is room for it.
+    /// Returns the index of the type of a message on a stream, which is added if it is new and
+    /// there is room for it.
     fn track_of(&mut self, index: usize, type_url: &TypeUrl, message: &Message, at: Time) -> Option<usize> {
         let stream = self.streams.get_mut(index)?;
         if !stream.makes_room_for(type_url, message) {
