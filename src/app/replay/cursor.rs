@@ -163,8 +163,6 @@ impl Checkpoints {
     /// The most work between two checkpoints, which bounds the time of a jump.
     const MAX_SPACING: usize = 8192;
     const ENTRIES: usize = 1024;
-    /// Memory that checkpoints may take while all facts have less than they may, in bytes.
-    const MIN_BYTES: usize = 4 << 20;
     /// Taking a checkpoint visits each stream. One stream costs this part of a frame.
     const STREAM_DIVISOR: usize = 4;
 
@@ -174,7 +172,7 @@ impl Checkpoints {
     }
 
     /// Adds a checkpoint if it is time, and drops every other one when there are twice as many as
-    /// needed, or when they have more than their part of the memory.
+    /// needed.
     fn pass(&mut self, frames: usize, work: usize, store: &Analysis) {
         self.since += work;
         if self.since < self.spacing.max(store.stream_ids().len() / Checkpoints::STREAM_DIVISOR) {
@@ -185,8 +183,6 @@ impl Checkpoints {
         if self.all.len() > 2 * Checkpoints::LEAST {
             self.thin();
         }
-        // Not only once all facts have too much: the allocator keeps what was taken for a while.
-        self.thin_to((store.budget() / CHECKPOINT_DIVISOR).max(Checkpoints::MIN_BYTES));
     }
 
     fn add(&mut self, frames: usize, state: Checkpoint) {
@@ -477,12 +473,6 @@ impl CursorBuilder {
     /// Returns the state so far.
     pub(super) fn store(&self) -> &Analysis {
         &self.store
-    }
-
-    /// Estimates the memory of the checkpoints, in bytes.
-    #[cfg(test)]
-    pub(super) fn checkpoint_memory(&self) -> usize {
-        self.checkpoints.memory
     }
 
     /// Takes a frame, unless it comes after `until`. Returns whether it was taken.

@@ -9,7 +9,7 @@ use crossterm::event::{KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
-use super::cursor::{Cursor, CursorBuilder, Position};
+use super::cursor::{Cursor, Position};
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::reading::Reading;
 use super::{Opened, Options, ReplayFeed, saved};

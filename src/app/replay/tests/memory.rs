@@ -118,23 +118,6 @@ fn checkpoints_share_what_did_not_change() {
     assert!(own > 0 && own * 8 < whole, "one message on one of 50 streams: {own} of {whole} bytes");
 }
 
-/// A part of a recording is read before old messages are dropped.
-#[test]
-fn checkpoints_are_thinned_while_a_recording_is_read() {
-    const BUDGET: usize = 8 << 20;
-    let loaded = loaded(&many_tracks(20, 12_000));
-    let options = store::Options { history: BUDGET, ..store::Options::default() };
-    let mut builder =
-        CursorBuilder::new(loaded.catalog, loaded.clock, options, bytes(), bounded(&Schema::builtin()));
-    let mut most = 0;
-    for frame in loaded.frames {
-        builder.take(frame);
-        most = most.max(builder.checkpoint_memory());
-    }
-    // A copy of the state for each of 128 checkpoints took five times as much.
-    assert!(most > 0 && most <= BUDGET / 2, "{most} bytes");
-}
-
 #[test]
 fn checkpoints_count_in_the_memory() {
     const BUDGET: usize = 8 << 20;
