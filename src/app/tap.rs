@@ -49,8 +49,8 @@ pub(crate) const UNFINISHED_DIVISOR: usize = 8;
 pub(crate) const MIN_UNFINISHED_BYTES: usize = 8 << 20;
 
 /// Connections with several streams get no more once one stream is open for this many bytes of the
-/// memory. An open stream takes about 3 kB in decoder and analysis together.
-pub(crate) const STREAM_DIVISOR: usize = 8 << 10;
+/// memory. An open stream with one type takes about 13 kB in decoder, analysis and rules together.
+pub(crate) const STREAM_DIVISOR: usize = 32 << 10;
 
 /// The analysis has at least one part in this many of the memory.
 const ANALYSIS_DIVISOR: usize = 8;

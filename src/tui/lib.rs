@@ -49,7 +49,7 @@ pub use shell::run::alerts::Notify;
 pub use shell::run::clipboard::Multiplexer;
 pub use shell::run::output::{OutputQueue, Pushed};
 pub use shell::run::painter::{Painter, blank};
-pub use shell::run::terminal::restore as restore_terminal;
+pub use shell::run::terminal::restore_at_end as restore_terminal;
 pub use shell::run::turn::{Screens, Wait};
 pub use shell::run::wake::{WakeReader, Waker, wake_pair};
 pub use shell::run::{Options, run, terminal_size};

@@ -1,7 +1,8 @@
 //! Signals as messages, so that every exit completes the session file and restores the terminal.
 //!
 //! A thread of its own handles them. The thread takes no lock that another one holds while it waits
-//! for a terminal, a pipe or a file, so that a signal ends the process in any case.
+//! for a terminal (for more than a moment), a pipe or a file, so that a signal ends the process in
+//! any case.
 
 use std::io;
 use std::sync::Mutex;

@@ -19,7 +19,7 @@ use xdscope_wire::{Frame, FramePayload};
 const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);
 /// Estimated memory of a frame that is not a message.
 const OTHER_FRAME_BYTES: usize = 512;
-/// One part in this many of the memory is for checkpoints, before some of them are dropped.
+/// One part in this many of the memory is for checkpoints, before every other one is dropped.
 const CHECKPOINT_DIVISOR: usize = 4;
 
 /// A position in a source: frames handled, and the time of the clock.
@@ -190,6 +190,13 @@ impl Checkpoints {
             self.memory += last.state.own_memory(&state);
         }
         self.all.push(PlacedCheckpoint { frames, state });
+    }
+
+    /// Drops every other checkpoint until all have at most `bytes`, or jumps would take too long.
+    fn thin_to(&mut self, bytes: usize) {
+        while self.memory > bytes && self.spacing < Checkpoints::MAX_SPACING {
+            self.thin();
+        }
     }
 
     /// Drops every other checkpoint, unless jumps would take too long without them.
@@ -499,11 +506,7 @@ impl CursorBuilder {
         if !self.is_full() {
             return None;
         }
-        while self.checkpoints.memory > self.store.budget() / CHECKPOINT_DIVISOR
-            && self.checkpoints.spacing < Checkpoints::MAX_SPACING
-        {
-            self.checkpoints.thin();
-        }
+        self.checkpoints.thin_to(self.store.budget() / CHECKPOINT_DIVISOR);
         if !self.is_full() {
             return None;
         }

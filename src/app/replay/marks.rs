@@ -1,6 +1,6 @@
 //! The marks and problems of the replay bar, found once while the source is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use xdscope_engine::analysis::Analysis;
@@ -31,8 +31,16 @@ pub struct OverdueSampler {
     found: Vec<Position>,
     /// Number of streams that have ended.
     ends: u32,
-    /// Problems of streams that have ended, and when each was seen first.
-    ended: Vec<(ProblemSubject, Position)>,
+    /// When the problems of streams that have ended were seen first: by their streams, and by their
+    /// nodes. Ten thousand clients may fail, again and again.
+    ended: HashMap<EndedKey, Position>,
+}
+
+/// The client and the type of a problem of an ended stream.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum EndedKey {
+    Stream(ProblemKind, StreamId, TypeUrl),
+    Node(ProblemKind, Arc<str>, TypeUrl),
 }
 
 /// The parts of a problem that tell it from others while the cursor moves.
@@ -53,6 +61,14 @@ impl ProblemSubject {
         };
         let (node, type_url) = (problem.node.clone(), problem.type_url.clone());
         ProblemSubject { kind: problem.kind, stream: problem.stream, node, type_url, rule }
+    }
+
+    /// Returns the keys by which the problem is found: the stream of a client that reconnects
+    /// changes.
+    fn keys(&self) -> impl Iterator<Item = EndedKey> {
+        let by_node = |node: &Arc<str>| EndedKey::Node(self.kind, node.clone(), self.type_url.clone());
+        let by_stream = EndedKey::Stream(self.kind, self.stream, self.type_url.clone());
+        self.node.as_ref().map(by_node).into_iter().chain([by_stream])
     }
 
     /// Returns whether both are about one client and type.
@@ -92,7 +108,7 @@ impl OverdueSampler {
             late: BTreeMap::new(),
             found: Vec::new(),
             ends: 0,
-            ended: Vec::new(),
+            ended: HashMap::new(),
         }
     }
 
@@ -138,8 +154,8 @@ impl OverdueSampler {
             ProblemSubject { kind, stream: owed.stream, node, type_url: owed.type_url, rule: None }
         });
         for subject in failing.chain(owed).collect::<Vec<_>>() {
-            if !self.ended.iter().any(|(known, _)| known.is_same(&subject)) {
-                self.ended.push((subject, at));
+            if self.first_seen(&subject).is_none() {
+                self.ended.extend(subject.keys().map(|key| (key, at)));
             }
         }
     }
@@ -153,8 +169,12 @@ impl OverdueSampler {
             let found = problem.findings.iter().filter(counts).filter_map(|at| self.found.get(*at));
             return found.min().copied();
         }
-        let seen = self.ended.iter().find(|(known, _)| known.is_same(&subject));
-        seen.map(|(_, position)| *position)
+        self.first_seen(&subject)
+    }
+
+    /// Returns when the problem of an ended stream was seen first.
+    fn first_seen(&self, problem: &ProblemSubject) -> Option<Position> {
+        problem.keys().filter_map(|key| self.ended.get(&key)).min().copied()
     }
 }
 

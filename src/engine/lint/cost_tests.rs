@@ -10,6 +10,7 @@ use crate::store::{self, Store};
 use xdscope_wire::content::Catalog;
 use xdscope_wire::discovery::encode::{NodeFields, RequestFields, ResponseFields, encode_any};
 use xdscope_wire::event::{Clock, Code, Dir, Kind, Side, StreamId, Time};
+use xdscope_wire::limits::MAX_TYPES;
 use xdscope_wire::pb::put_len_field;
 use xdscope_wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
@@ -182,6 +183,24 @@ fn len_field(number: u32, bytes: &[u8]) -> Vec<u8> {
     let mut field = Vec::new();
     put_len_field(&mut field, number, bytes);
     field
+}
+
+/// A recording from elsewhere may have any number of types. An open stream keeps what is known of
+/// its types, whatever `--memory` says.
+#[test]
+fn messages_of_further_types_are_counted_only() {
+    let mut source = Source::new();
+    source.open(0);
+    let types = u32::try_from(MAX_TYPES).expect("a number") + 100;
+    for round in 0..2 {
+        for number in 0..types {
+            let url = format!("type.googleapis.com/a.B{number}");
+            if round == 0 { source.exchange(0, "a", &url) } else { source.request(0, "a", &url, "") }
+        }
+    }
+    assert_eq!(source.store.states().len(), MAX_TYPES);
+    let streams = source.store.streams();
+    assert_eq!((streams[0].gaps, streams[0].messages), (100 * 4, u64::from(types) * 4));
 }
 
 #[test]

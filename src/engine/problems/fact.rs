@@ -42,7 +42,7 @@ impl Urgency {
 }
 
 /// The kind of a problem, which its word stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProblemKind {
     /// The state of a type on a stream, or of a connection.
     State(TypeState),

@@ -60,12 +60,12 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
     let causes = Causes::new(problems);
     for group in group(findings) {
         let mut rest = FindingGroup::new();
-        let mut joined = Vec::new();
+        let mut joined = JoinedClients::default();
         for index in group {
             let Some(finding) = findings.get(index) else { continue };
             match causes.cause_of(store, problems, finding) {
                 Some(at) => {
-                    joined.push((at, finding));
+                    joined.add(finding, at);
                     if let Some(problem) = problems.get_mut(at) {
                         problem.findings.push(index);
                         note_stray(store, problem, finding);
@@ -79,9 +79,9 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
         // The state of one client says nothing about others.
         rest.retain(|index| {
             let Some(finding) = findings.get(*index) else { return false };
-            let of_client = joined.iter().filter(|(_, known)| is_of_one_client(known, finding));
-            let problem = of_client.map(|(at, _)| *at).min().and_then(|at| problems.get_mut(at));
-            let Some(problem) = problem else { return true };
+            let Some(problem) = joined.problem_of(finding).and_then(|at| problems.get_mut(at)) else {
+                return true;
+            };
             raise(problem, finding);
             problem.findings.push(*index);
             false
@@ -102,30 +102,27 @@ pub(super) fn sort_findings(findings: &[Finding], problem: &mut ProblemFact) {
     });
 }
 
-/// Merges a client that resets its streams because it cannot decode the responses into the problem
-/// of the responses.
+/// Merges clients that reset their streams because they cannot decode the responses into the
+/// problem of the responses.
 pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
-    let streams = problems.iter().filter(|problem| has_undecodable(problem));
-    let undecodable: HashSet<StreamId> = streams.flat_map(ProblemFact::all_streams).collect();
-    let mut at = 0;
-    while let Some(problem) = problems.get(at) {
-        let reset = match &problem.problem {
-            Problem::Failing(failing) if failing.at_fault() == Some(Side::Client) => failing.end.reset,
-            _ => None,
-        };
-        let stream = problem.stream;
-        // Only a client of such a stream is searched for among all problems.
-        let cause = match undecodable.contains(&stream) {
-            true => problems.iter().position(|cause| is_undecodable(cause, stream)),
-            false => None,
-        };
-        let (Some(reset), Some(cause)) = (reset, cause) else {
-            at += 1;
+    let mut causes: HashMap<StreamId, usize> = HashMap::new();
+    for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| has_undecodable(problem)) {
+        for stream in problem.all_streams() {
+            causes.entry(stream).or_insert(at);
+        }
+    }
+    if causes.is_empty() {
+        return;
+    }
+    let mut is_merged = vec![false; problems.len()];
+    for (at, is_merged) in is_merged.iter_mut().enumerate() {
+        let Some(problem) = problems.get_mut(at) else { continue };
+        let (Some(reset), Some(cause)) = (client_reset(problem), causes.get(&problem.stream)) else {
             continue;
         };
-        let findings = problems.remove(at).findings;
-        // The removed problem may stand before its cause.
-        let Some(cause) = problems.get_mut(cause - usize::from(at < cause)) else { return };
+        *is_merged = true;
+        let findings = std::mem::take(&mut problem.findings);
+        let Some(cause) = problems.get_mut(*cause) else { continue };
         cause.findings.extend(findings);
         let words = format!("; the client resets the stream: {}", reset_words(reset));
         if let Problem::Broken(finding) = &mut cause.problem
@@ -134,11 +131,16 @@ pub(super) fn merge_resets(problems: &mut Vec<ProblemFact>) {
             finding.text.push_str(&words);
         }
     }
+    let mut merged = is_merged.into_iter();
+    problems.retain(|_| merged.next() != Some(true));
 }
 
-/// Whether the problem is that a server sends undecodable responses, on this stream among others.
-fn is_undecodable(problem: &ProblemFact, stream: StreamId) -> bool {
-    has_undecodable(problem) && problem.all_streams().any(|other| other == stream)
+/// Returns the code with which a client resets its streams, if the problem is that it does so.
+fn client_reset(problem: &ProblemFact) -> Option<u32> {
+    match &problem.problem {
+        Problem::Failing(failing) if failing.at_fault() == Some(Side::Client) => failing.end.reset,
+        _ => None,
+    }
 }
 
 /// Whether a problem is that the responses of a server cannot be decoded.
@@ -150,9 +152,28 @@ fn has_undecodable(problem: &ProblemFact) -> bool {
     matches!(&problem.problem, Problem::Broken(finding) if is_cause(finding))
 }
 
-/// Whether two findings are about streams of one client.
-fn is_of_one_client(a: &Finding, b: &Finding) -> bool {
-    a.stream == b.stream || (a.node.is_some() && a.node == b.node)
+/// The problems of findings, by the streams and nodes that the findings are about.
+#[derive(Default)]
+struct JoinedClients<'a> {
+    by_stream: HashMap<StreamId, usize>,
+    by_node: HashMap<&'a str, usize>,
+}
+
+impl<'a> JoinedClients<'a> {
+    fn add(&mut self, finding: &'a Finding, problem: usize) {
+        let of_stream = self.by_stream.entry(finding.stream).or_insert(problem);
+        *of_stream = problem.min(*of_stream);
+        if let Some(node) = &finding.node {
+            let of_node = self.by_node.entry(node).or_insert(problem);
+            *of_node = problem.min(*of_node);
+        }
+    }
+
+    /// Returns the first problem of the client that a finding is about.
+    fn problem_of(&self, finding: &Finding) -> Option<usize> {
+        let of_node = finding.node.as_ref().and_then(|node| self.by_node.get(&**node));
+        self.by_stream.get(&finding.stream).into_iter().chain(of_node).min().copied()
+    }
 }
 
 /// Records the request with a wrong nonce in the problem of the response that has no verdict.

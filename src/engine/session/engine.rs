@@ -342,7 +342,7 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
-        outcome.track = self.track_of(index, &type_url, at);
+        outcome.track = self.track_of(index, &type_url, message, at);
         // The type of a file is that of its subscription.
         if !is_decoded {
             return;
@@ -407,9 +407,13 @@ impl Engine {
         }
     }
 
-    /// Returns the index of a type of a stream, which is added if it is new.
-    fn track_of(&mut self, index: usize, type_url: &TypeUrl, at: Time) -> Option<usize> {
+    /// Returns the index of the type of a message on a stream, which is added if it is new and
+    /// there is room for it.
+    fn track_of(&mut self, index: usize, type_url: &TypeUrl, message: &Message, at: Time) -> Option<usize> {
         let stream = self.streams.get_mut(index)?;
+        if !stream.makes_room_for(type_url, message) {
+            return None;
+        }
         let known = stream.tracks.len();
         let track = stream.track(type_url, at);
         if stream.tracks.len() > known {

@@ -52,8 +52,9 @@ pub(crate) struct RequestOutcome {
     pub(crate) kind: MessageKind,
     pub(crate) class: Option<RequestClass>,
     pub(crate) implied: bool,
-    /// The response that a verdict settles.
+    /// The response that a verdict settles, and its time.
     pub(crate) answers: Option<Seq>,
+    pub(crate) answered_at: Time,
     /// Names added to the subscription.
     pub(crate) added: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
@@ -137,8 +138,9 @@ pub(crate) enum Hollow {
 #[derive(Debug)]
 pub(crate) struct ResponseOutcome {
     pub(crate) kind: MessageKind,
-    /// The request that the response answers first.
+    /// The request that the response answers first, and its time.
     pub(crate) answers: Option<Seq>,
+    pub(crate) answered_at: Time,
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,

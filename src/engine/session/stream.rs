@@ -12,7 +12,7 @@ use xdscope_wire::content::BlobId;
 use xdscope_wire::event::{
     ApiVersion, Dir, Kind, Method, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
-use xdscope_wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
+use xdscope_wire::{End, GapCause, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::condition::Limits;
@@ -26,6 +26,7 @@ use crate::session::content::responses::Status;
 use crate::session::engine::visits;
 use keepalive::{Keepalive, Pings};
 use not_kept::{NotKept, NotKeptPart};
+use xdscope_wire::limits::MAX_TYPES;
 use xdscope_wire::xdstp;
 
 /// The time in which a client states its subscriptions on a new stream.
@@ -303,7 +304,9 @@ impl Stream {
             && let Some(order) = untyped.responses.find(view.response_nonce)
         {
             request.kind = MessageKind::Nack;
-            request.answers = untyped.responses.get(order).map(|response| response.seq);
+            if let Some(response) = untyped.responses.get(order) {
+                (request.answers, request.answered_at) = (Some(response.seq), response.at);
+            }
             untyped.responses.settle(order, Status::Nacked, seq);
         }
     }
@@ -362,6 +365,19 @@ impl Stream {
             Some(request) => known.is_none_or(|track| track.responses.find(request.response_nonce).is_none()),
             None => self.find(stated).is_some_and(|track| track.traffic.requests > 0),
         }
+    }
+
+    /// Whether a type has a track, or gets one. Otherwise counts the message: a source that is not
+    /// an observed connection may have any number of types.
+    pub(crate) fn makes_room_for(&mut self, type_url: &TypeUrl, message: &Message) -> bool {
+        let has_room = self.tracks.len() < MAX_TYPES || self.variant() == Some(Variant::File);
+        if has_room || self.position(type_url).is_some() {
+            return true;
+        }
+        self.losses.not_kept.add(GapCause::Types, 1, message.size);
+        self.losses.gaps = self.losses.gaps.saturating_add(1);
+        self.losses.has_gaps = true;
+        false
     }
 
     /// Returns the index of the track of a type, and creates the track if there is none.

@@ -74,7 +74,7 @@ impl Store {
             version: Arc::from(""),
             nonce: Arc::from(""),
             answers,
-            latency: answers.and_then(|answered| self.timestamp(answered)).map(|at| row.at.since(at)),
+            latency: answers.and_then(|_| self.waited(row)),
             same: u64::from(row.same),
             count: 0,
             size: 0,
@@ -196,7 +196,7 @@ impl Store {
             track: row.track,
             kind,
             implied: row.implied && kind == row.kind,
-            latency: answers.and_then(|answered| self.timestamp(answered)).map(|at| row.at.since(at)),
+            latency: answers.and_then(|_| self.waited(row)),
             bytes: row.bytes.into(),
         })
     }
@@ -204,6 +204,11 @@ impl Store {
     /// Returns the message that a row answers, unless the row counts as another kind.
     fn answered_by(&self, row: &Row, kind: MessageKind) -> Option<Seq> {
         if kind == row.kind { row.answers() } else { None }
+    }
+
+    /// Returns the time since the message that a row answers; `None` in a source without times.
+    fn waited(&self, row: &Row) -> Option<Duration> {
+        if self.clock.untimed { None } else { row.waited() }
     }
 
     /// Returns the time of a message; `None` in a source without timestamps.

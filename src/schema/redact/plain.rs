@@ -55,9 +55,14 @@ impl PlainText {
     }
 }
 
+/// Whether a text has a byte that may begin an escape.
+pub(super) fn may_have_escapes(text: &[u8]) -> bool {
+    next_unusual(text, true).is_some()
+}
+
 /// Whether a text has a byte that may begin an escape or an unusual character.
 pub(super) fn may_be_unusual(text: &[u8]) -> bool {
-    !text.is_ascii() || next_unusual(text, true).is_some()
+    !text.is_ascii() || may_have_escapes(text)
 }
 
 /// Returns the offset of the next byte that may begin an escape or an unusual character.

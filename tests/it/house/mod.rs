@@ -41,10 +41,11 @@ const NOT_IN_CORE: [&str; 13] = [
 
 /// Files of the tests that may sleep, and why. Others wait for events, or say in whose part they
 /// pause.
-const MAY_SLEEP: [(&str, &str); 3] = [
+const MAY_SLEEP: [(&str, &str); 4] = [
     ("support/wait.rs", "waits for events, for silence, and in the part of a peer"),
     ("support/faulty.rs", "a server that is slow, or ends connections at an age"),
     ("support/retrying.rs", "a client that pauses between streams"),
+    ("support/soak.rs", "a control plane that pushes at an interval, and clients that connect again"),
 ];
 
 fn sources(dir: &Path, out: &mut Vec<PathBuf>) {

@@ -21,6 +21,7 @@ pub mod retrying;
 pub mod screens;
 pub mod scripted;
 pub mod snapshot;
+pub mod soak;
 pub mod tap;
 pub mod wait;
 pub mod world;

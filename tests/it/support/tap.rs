@@ -58,11 +58,11 @@ pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::T
 
 /// Returns the highest memory of a process so far, in bytes; `None` once it has ended.
 pub fn peak_memory(process: u32) -> Option<usize> {
-    memory(process, "VmHWM:")
+    process_memory(process, "VmHWM:")
 }
 
 /// Returns a figure about the memory of a process, in bytes; `None` once it has ended.
-fn memory(process: u32, name: &str) -> Option<usize> {
+pub fn process_memory(process: u32, name: &str) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let figure = status.lines().find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB"))?;
     Some(figure.trim().parse::<usize>().expect("a number") * 1024)
@@ -158,7 +158,7 @@ impl Tap {
 
     /// Returns the memory without the pages of the program file.
     pub fn own_memory(&self) -> usize {
-        memory(self.child.id(), "RssAnon:").expect("its memory")
+        process_memory(self.child.id(), "RssAnon:").expect("its memory")
     }
 
     /// Waits until the run ends by itself. Returns the exit code and the recording.

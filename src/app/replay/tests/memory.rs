@@ -1,5 +1,7 @@
 //! Recordings that do not fit into `--memory`.
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::*;
 
 /// Reads a recording with this budget, as `replay` does.
@@ -51,7 +53,12 @@ fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
         assert_eq!(small.position(), whole.position());
         let first = small.store().first_row();
         assert!(first > 0);
-        // The latency of an answer is unknown if the response was dropped.
+        // The time since a response is known even if the response was dropped.
+        for row in first..small.store().rows() {
+            let waits =
+                [&small, &whole].map(|cursor| cursor.store().exchange(row).and_then(|row| row.latency));
+            assert_eq!(waits[0], waits[1], "row {row} at {n:?}");
+        }
         for row in (first + 100..small.store().rows()).step_by(29) {
             let rows = [&small, &whole].map(|cursor| format!("{:?}", cursor.store().row(row)));
             assert_eq!(rows[0], rows[1], "row {row} at {n:?}");
@@ -125,4 +132,29 @@ fn checkpoints_count_in_the_memory() {
         cursor.seek(to);
         assert_eq!(cursor.store().messages(), n);
     }
+}
+
+/// Returns the CPU time of reading a source of clients whose streams fail, and finding its marks.
+fn cost_of_failing(clients: usize) -> Duration {
+    let mut text = String::new();
+    for stream in 1..=clients * 3 {
+        let (client, at) = (stream.div_ceil(3), stream * 10);
+        let _ = writeln!(text, "node n{client}\nstream {stream} ads\n+{at}ms {stream} > cds");
+        let _ = writeln!(text, "+{}ms {stream} close status=16 \"denied\"", at + 1);
+    }
+    let time = || clock_gettime(ClockId::ThreadCPUTime);
+    let before = time();
+    let (cursor, looks) = ended(&text, usize::MAX);
+    let marks = Marks::find(&cursor, looks);
+    let after = time();
+    assert!(marks.problem(cursor.start(), Direction::Forward, ProblemFilter::All).is_some());
+    let nanos = (after.tv_sec - before.tv_sec) * 1_000_000_000 + after.tv_nsec - before.tv_nsec;
+    Duration::from_nanos(u64::try_from(nanos).expect("time goes on"))
+}
+
+#[test]
+fn cost_of_clients_that_fail_is_linear() {
+    let (few, many) = (cost_of_failing(250), cost_of_failing(1000));
+    // Streams are examined a few hundred times, and more often if there are more.
+    assert!(many < few * 10, "{few:?} for 250 clients, {many:?} for 1,000");
 }

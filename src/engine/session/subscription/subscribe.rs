@@ -257,7 +257,7 @@ impl Track {
             self.traffic.last_asking = Some(ctx.seq);
         }
         if expects_response {
-            self.traffic.unanswered = Some(ctx.seq);
+            (self.traffic.unanswered, self.traffic.unanswered_at) = (Some(ctx.seq), ctx.at);
         }
     }
 

@@ -4,7 +4,7 @@
 //! the version decides, else the oldest response without a verdict counts. A refusal is never
 //! derived from such a nonce.
 
-use xdscope_wire::event::{Nonce, VersionInfo};
+use xdscope_wire::event::{Nonce, Time, VersionInfo};
 use xdscope_wire::{DeltaRequest, SotwRequest};
 
 use super::answer_verdict::{Answer, Verdict};
@@ -108,6 +108,7 @@ impl Track {
             class: answer.class,
             implied: answer.verdict == Verdict::Implied,
             answers: None,
+            answered_at: Time::ZERO,
             added: Vec::new(),
             removed: Vec::new(),
             first: self.traffic.requests == 0,

@@ -114,6 +114,7 @@ impl Track {
         ResponseOutcome {
             kind,
             answers,
+            answered_at: self.traffic.unanswered_at,
             added: change.added,
             changed: change.changed,
             removed: change.removed,

@@ -25,8 +25,9 @@ pub(crate) struct Traffic {
     pub(crate) reported_version: Option<VersionInfo>,
     /// REST: the longest time from a response to the poll that answered it.
     pub(crate) longest_poll_wait: Option<Duration>,
-    /// The last request that asked for something new, until a response answers it.
+    /// The last request that asked for something new, until a response answers it, and its time.
     pub(crate) unanswered: Option<Seq>,
+    pub(crate) unanswered_at: Time,
     /// Whether the client waited for names that this request asks for.
     pub(crate) awaits_names: bool,
     pub(crate) pushes: u64,

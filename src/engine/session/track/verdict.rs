@@ -247,7 +247,9 @@ impl Track {
         match (answer.verdict, answer.order) {
             (Verdict::Unseen, _) => self.apply_unseen_verdict(ctx, nonce, nack),
             (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
-                outcome.answers = self.responses.get(order).map(|response| response.seq);
+                if let Some(response) = self.responses.get(order) {
+                    (outcome.answers, outcome.answered_at) = (Some(response.seq), response.at);
+                }
                 self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
                 let Some(Ambiguity::OtherResponse(other)) = answer.ambiguous else { return };
                 if answer.verdict == Verdict::Ack {

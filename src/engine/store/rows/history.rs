@@ -1,6 +1,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::session::{
     EventEntry, GapFact, MessageKind, NotKeptPart, Outcome, RequestClass, ResponseOutcome, SessionEvent,
@@ -39,6 +40,8 @@ pub(crate) struct Row {
     seq: u32,
     /// Number of the answered message; 0 if there is none. Direction and cause of a gap.
     answers: u32,
+    /// The time of the answered message, which may be dropped before the row.
+    answered_at: Time,
     pub(crate) same: u32,
     /// Size of the message.
     pub(crate) bytes: u32,
@@ -68,6 +71,7 @@ impl Row {
             id: outcome.stream,
             seq: outcome.seq.map_or(0, |seq| small(seq.0)),
             answers: 0,
+            answered_at: Time::ZERO,
             same: 0,
             bytes: message.map_or(0, |message| small(message.size)),
             track: outcome.track.and_then(|track| u16::try_from(track).ok()),
@@ -99,10 +103,12 @@ impl Row {
                 row.implied = request.implied;
                 row.wildcard = Some(request.wildcard);
                 row.answers = request.answers.map_or(0, |seq| small(seq.0));
+                row.answered_at = request.answered_at;
             }
             SessionEvent::Response(response) => {
                 row.kind = response.kind;
                 row.answers = response.answers.map_or(0, |seq| small(seq.0));
+                row.answered_at = response.answered_at;
                 row.same = small(response.same);
             }
         }
@@ -116,6 +122,11 @@ impl Row {
     /// Returns the message that the row answers.
     pub(crate) fn answers(&self) -> Option<Seq> {
         (self.answers > 0 && self.kind != MessageKind::Gap).then_some(Seq(self.answers.into()))
+    }
+
+    /// Returns the time since the message that the row answers, if the row answers one.
+    pub(crate) fn waited(&self) -> Option<Duration> {
+        self.answers().map(|_| self.at.since(self.answered_at))
     }
 
     /// Returns the missing messages, if the row is about those.

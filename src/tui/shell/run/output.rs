@@ -55,6 +55,8 @@ struct QueueState {
     lines_in_flight: u64,
     is_full: bool,
     is_closed: bool,
+    /// Lines are dropped until the queue is opened again.
+    is_shut: bool,
     /// Lines that were lost to write errors, such as a full disk.
     lost: u64,
     /// The last write error.
@@ -71,6 +73,24 @@ impl QueueState {
     /// Returns the bytes that count towards the limit.
     fn queued(&self) -> usize {
         self.counted + self.in_flight.min(self.counted_in_flight)
+    }
+
+    /// Queues lines, all or none.
+    fn push(&mut self, lines: &[u8], limit: usize) -> Pushed {
+        if self.is_closed {
+            return Pushed::Closed;
+        }
+        if self.is_shut {
+            return Pushed::Queued;
+        }
+        let counted = lines.len().min(limit / 2);
+        self.is_full |= self.queued() + counted > limit;
+        if self.is_full {
+            return Pushed::Full;
+        }
+        self.counted += counted;
+        self.waiting.extend_from_slice(lines);
+        Pushed::Queued
     }
 }
 
@@ -111,20 +131,24 @@ impl OutputQueue {
     /// They count as half of the queue at most: a line that is longer than the queue leaves room
     /// for those behind it.
     pub fn push(&self, lines: &[u8]) -> Pushed {
+        let pushed = self.0.lock().push(lines, self.0.limit);
+        self.0.changed.notify_all();
+        pushed
+    }
+
+    /// Queues the last bytes of an output that others use next, and drops what is pushed behind
+    /// them.
+    pub(crate) fn push_last(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
-        if state.is_closed {
-            return Pushed::Closed;
-        }
-        let counted = lines.len().min(self.0.limit / 2);
-        state.is_full |= state.queued() + counted > self.0.limit;
-        if state.is_full {
-            return Pushed::Full;
-        }
-        state.counted += counted;
-        state.waiting.extend_from_slice(lines);
+        state.push(bytes, self.0.limit);
+        state.is_shut = true;
         drop(state);
         self.0.changed.notify_all();
-        Pushed::Queued
+    }
+
+    /// Takes bytes again after [`OutputQueue::push_last`].
+    pub(crate) fn open(&self) {
+        self.0.lock().is_shut = false;
     }
 
     /// Returns whether everything is written. Otherwise wakes `waker` once it is.
@@ -370,6 +394,20 @@ mod tests {
         let woken = &mut [rustix::event::PollFd::new(&wake, rustix::event::PollFlags::IN)];
         rustix::event::poll(woken, None).expect("a wake");
         assert!(queue.is_idle_or_wakes(&waker));
+    }
+
+    #[test]
+    fn nothing_follows_the_last_bytes_until_the_queue_is_opened() {
+        let (queue, mut reader) = queue();
+        queue.push(b"frame ");
+        queue.push_last(b"last ");
+        assert_eq!(queue.push(b"late frame "), Pushed::Queued);
+        queue.drain();
+        queue.open();
+        queue.push(b"again");
+        let mut written = [0; 16];
+        io::Read::read_exact(&mut reader, &mut written).expect("bytes");
+        assert_eq!(String::from_utf8_lossy(&written), "frame last again");
     }
 
     #[test]

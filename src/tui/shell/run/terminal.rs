@@ -22,6 +22,10 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// The handle of the terminal, for the panic hook and the thread of signals.
 static HANDLE: Mutex<Option<Handle>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+/// Held while the terminal changes hands, so that nobody takes or uses a part of it meanwhile.
+static CHANGE: Mutex<()> = Mutex::new(());
+/// The process is about to end: nobody takes the terminal over again.
+static ENDING: AtomicBool = AtomicBool::new(false);
 /// The mouse is reported to the program.
 static MOUSE: AtomicBool = AtomicBool::new(false);
 
@@ -64,8 +68,6 @@ impl Terminal {
                 }
             }));
         });
-        // Set first, so that a failure in the middle is undone too.
-        TAKEN.store(true, Ordering::SeqCst);
         let terminal = Terminal(handle);
         terminal.enter()?;
         Ok(terminal)
@@ -89,7 +91,9 @@ impl Terminal {
         if let Some((_, error)) = self.0.output.take_lost() {
             return Err(error.into());
         }
-        match TAKEN.load(Ordering::SeqCst) {
+        // A thread that ends the process has restored the terminal first. An error would end the
+        // process in another way.
+        match TAKEN.load(Ordering::SeqCst) || ENDING.load(Ordering::SeqCst) {
             true => Ok(()),
             false => Err(io::Error::other("a crash on another thread ended the screens")),
         }
@@ -111,7 +115,6 @@ impl Terminal {
     pub(crate) fn suspend(&self) -> io::Result<()> {
         restore();
         stop()?;
-        TAKEN.store(true, Ordering::SeqCst);
         self.enter()
     }
 
@@ -119,13 +122,20 @@ impl Terminal {
     pub(crate) fn lend<T>(&self, with: impl FnOnce() -> T) -> io::Result<T> {
         restore();
         let result = with();
-        TAKEN.store(true, Ordering::SeqCst);
         self.enter()?;
         Ok(result)
     }
 
-    /// Puts the terminal into raw mode, on its alternate screen.
+    /// Puts the terminal into raw mode, on its alternate screen. Does nothing while the process
+    /// ends.
     fn enter(&self) -> io::Result<()> {
+        let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+        if ENDING.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        // Set first, so that a failure in the middle is undone too.
+        TAKEN.store(true, Ordering::SeqCst);
+        self.0.output.open();
         enable_raw_mode()?;
         let mut bytes = Vec::new();
         queue!(bytes, EnterAlternateScreen, EnableBracketedPaste)?;
@@ -151,9 +161,11 @@ impl Drop for Terminal {
 
 /// Gives the terminal back, from any thread: leaves the alternate screen and raw mode.
 ///
-/// Does nothing the second time. If nobody reads the terminal, waits for a moment only; the modes
-/// are restored in any case.
-pub fn restore() {
+/// Does nothing the second time, but waits for the first one. If nobody reads the terminal, waits
+/// for a moment only; the modes are restored in any case. Frames that are drawn afterwards are not
+/// written.
+fn restore() {
+    let _change = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
@@ -164,10 +176,17 @@ pub fn restore() {
     // Ignore errors: memory takes all bytes, and a terminal that is gone cannot be restored.
     let _ = queue!(bytes, EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
     if let Some(Handle { output, .. }) = Handle::last() {
-        output.push(&bytes);
+        output.push_last(&bytes);
         output.drain();
     }
     let _ = disable_raw_mode();
+}
+
+/// Gives the terminal back for good, from the thread that ends the process: the screens do not take
+/// it over again, and do not report its loss.
+pub fn restore_at_end() {
+    ENDING.store(true, Ordering::SeqCst);
+    restore();
 }
 
 #[cfg(unix)]

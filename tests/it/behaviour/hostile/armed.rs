@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use crate::support::bombs::CLUSTER;
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message};
 use crate::support::tap::Tap;
-use crate::support::wait::PATIENCE;
+use crate::support::wait::{PATIENCE, wait_for};
+
+/// Time without growth after which the memory stays.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 /// `--memory` of the taps, and what floods may cost beyond it.
 const BUDGET: usize = 64 << 20;
@@ -31,7 +34,7 @@ fn start() -> Vec<u8> {
 }
 
 /// Streams on which a client makes the server send a reset ("made you reset", CVE-2025-8671).
-fn made_you_reset(streams: u32) -> Vec<u8> {
+pub fn made_you_reset(streams: u32) -> Vec<u8> {
     let mut bytes = start();
     for stream in (1..=streams).map(|n| 1 + 2 * n) {
         bytes.extend(frame(1, 4, stream, &ads_headers(None)));
@@ -156,6 +159,19 @@ fn flood_of_streams_does_not_hold_up_others() {
     assert!(longest < MAX_GAP, "{longest:?} without an answer");
 }
 
+/// Waits until the analysis has come so far that the memory does not grow any more, and returns the
+/// highest memory.
+fn settled_peak(tap: &Tap) -> usize {
+    let mut last = (0, Instant::now());
+    wait_for("the memory to stay", || {
+        let now = tap.peak_memory();
+        if now > last.0 {
+            last = (now, Instant::now());
+        }
+        (last.1.elapsed() > SETTLE_TIME).then_some(last.0)
+    })
+}
+
 /// Sends the same bytes on several connections. Returns the memory above that of the idle tap.
 fn memory_of(fault: &str, connections: usize, bytes: &[u8]) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
@@ -166,8 +182,8 @@ fn memory_of(fault: &str, connections: usize, bytes: &[u8]) -> usize {
     });
     let tap = Tap::start(folder.path(), address, &arguments(fault));
     let idle = tap.peak_memory();
-    thread::scope(|scope| {
-        for _ in 0..connections {
+    let clients: Vec<TcpStream> = thread::scope(|scope| {
+        let flood = |_| {
             scope.spawn(|| {
                 let mut client = TcpStream::connect(tap.address()).expect("a connection");
                 client.set_write_timeout(Some(Duration::from_secs(2))).expect("a timeout");
@@ -181,10 +197,14 @@ fn memory_of(fault: &str, connections: usize, bytes: &[u8]) -> usize {
                     ];
                     assert!(is_limited.contains(&error.kind()), "{error}");
                 }
-            });
-        }
+                client
+            })
+        };
+        let floods: Vec<_> = (0..connections).map(flood).collect();
+        floods.into_iter().map(|flood| flood.join().expect("a client")).collect()
     });
-    let used = tap.peak_memory().saturating_sub(idle);
+    let used = settled_peak(&tap).saturating_sub(idle);
+    drop(clients);
     tap.kill();
     used
 }
@@ -200,6 +220,18 @@ fn delayed_requests_with_many_names() {
     let mut request = field(4, CLUSTER);
     (0..3_000).for_each(|n| request.extend(field(3, &format!("a{n:05}"))));
     let bytes = [start(), message(1, false, &request).repeat(300)].concat();
+    check("type:cds => delay 60s", 8, &bytes);
+}
+
+/// Each stream has facts of its own in decoder, analysis and rules.
+#[test]
+fn streams_with_one_request_each() {
+    let request = field(4, CLUSTER);
+    let mut bytes = start();
+    for stream in (1..15_000).map(|n| 1 + 2 * n) {
+        bytes.extend(frame(1, 4, stream, &ads_headers(None)));
+        bytes.extend(message(stream, false, &request));
+    }
     check("type:cds => delay 60s", 8, &bytes);
 }
 

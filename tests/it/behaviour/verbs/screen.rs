@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use xdscope_engine::store::Store;
 use xdscope_schema::Schema;
 use xdscope_tui::Decoded;
@@ -217,16 +217,30 @@ impl Terminal {
         self.keys.flush().expect("keys");
     }
 
+    /// Returns the id of the process.
+    pub fn process(&self) -> u32 {
+        self.child.process_id().expect("a process")
+    }
+
     pub fn signal(&self, name: &str) {
-        let id = self.child.process_id().expect("a process").to_string();
+        let id = self.process().to_string();
         let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name}");
     }
 
     /// Waits for the end of the program and returns the exit code.
     pub fn end(&mut self) -> u32 {
+        self.status().exit_code()
+    }
+
+    /// Waits for the end of the program and returns the name of the signal that ended it.
+    pub fn end_by_signal(&mut self) -> Option<String> {
+        self.status().signal().map(str::to_owned)
+    }
+
+    fn status(&mut self) -> ExitStatus {
         let ended = wait_within(PATIENCE, || self.child.try_wait().expect("its state"));
-        ended.unwrap_or_else(|| panic!("it does not end:\n{}", self.text())).exit_code()
+        ended.unwrap_or_else(|| panic!("it does not end:\n{}", self.text()))
     }
 
     /// Asserts that the terminal is restored: the shell's screen, cursor and modes.
