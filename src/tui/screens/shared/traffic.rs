@@ -24,6 +24,8 @@ const LABEL_WIDTH: u16 = 10;
 const SCALE_WIDTH: u16 = 30;
 /// The fewest columns of a chart.
 const MIN_CHART_WIDTH: u16 = 20;
+/// The lines of a body from which on there is a band.
+const MIN_BODY: u16 = 22;
 /// The lines of a body from which on the band has a third chart.
 const MIN_HIGH_BODY: u16 = 34;
 /// The lines of the band without an axis of its own.
@@ -157,13 +159,13 @@ fn chart_width(width: u16) -> u16 {
 
 /// The lines of the band. The replay bar of a recording is the axis of its charts.
 pub(crate) fn band_lines(common: &Common, layout: &Layout) -> u16 {
-    let height = layout.body.height;
-    match common.info.bar {
-        Some(_) if common.clock.untimed || height < MIN_HIGH_BODY => 0,
-        Some(_) => CHART_LINES,
-        None if height >= MIN_HIGH_BODY => CHART_LINES + 1,
-        None if height >= 22 => 2,
-        None => 0,
+    let (height, is_recording) = (layout.body.height, common.info.bar.is_some());
+    if height < MIN_BODY || is_recording && common.clock.untimed {
+        0
+    } else if height < MIN_HIGH_BODY {
+        2
+    } else {
+        CHART_LINES + u16::from(!is_recording)
     }
 }
 

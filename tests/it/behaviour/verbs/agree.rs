@@ -196,7 +196,13 @@ fn words_differ(states: &[&Value], path: &str) -> Vec<String> {
     let cells = |line: &str| {
         let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
         let [_, stream, _, _, state, ..] = cells.as_slice() else { return None };
-        Some(format!("#{stream} {}", state.split(['×', ' ']).next()?.to_lowercase()))
+        let word = |state: &str| state.split(['×', ' ']).next().map(str::to_lowercase);
+        // The last state of a closed stream stands behind a sign.
+        let shown = match state.strip_prefix("# ") {
+            Some(last) => format!("closed, {}", word(last)?),
+            None => word(state)?,
+        };
+        Some(format!("#{stream} {shown}"))
     };
     let shown: Vec<String> = wide.lines().take(states.len()).filter_map(cells).collect();
     let word = |state: &&Value| {
@@ -205,7 +211,8 @@ fn words_differ(states: &[&Value], path: &str) -> Vec<String> {
             (Some("file"), "nack") => "rejected",
             (_, word) => word,
         };
-        Some(format!("#{} {word}", state["stream"]))
+        let last = state["last_state"].as_str().map(|last| format!(", {last}")).unwrap_or_default();
+        Some(format!("#{} {word}{last}", state["stream"]))
     };
     let expected: Vec<String> = states.iter().filter_map(word).collect();
     if shown == expected { Vec::new() } else { vec![format!("status -o wide {shown:?}, JSON {expected:?}")] }
