@@ -202,6 +202,8 @@ pub(crate) struct StreamEnds {
     pub(crate) hung_up: Option<usize>,
     /// Whether the client has answered a response on a stream that has ended.
     has_verdicts: bool,
+    /// Whether the client has accepted a response on a stream that has ended.
+    has_accepted: bool,
     /// When the newest stream ended.
     closed: Option<Time>,
 }
@@ -224,6 +226,8 @@ impl StreamEnds {
         let is_own = is_own_query(closed);
         let is_query = is_own || (!self.has_verdicts && !comes_back && is_single_query(closed));
         self.has_verdicts |= stream.has_verdict() && !is_own && !self.is_refused_by_tool(closed);
+        let has_accepted = stream.tracks.iter().any(|track| track.verdicts.newest_accepted.is_some());
+        self.has_accepted |= has_accepted && !is_own;
         self.closed = Some(at);
         if !stream.tracks.is_empty() {
             (self.unreplaced, self.is_query) = (Some(index), is_query);
@@ -278,7 +282,7 @@ impl StreamEnds {
     /// client that was back at once is none.
     fn is_refused_by_tool(&self, closed: &ClosedStream<'_>) -> bool {
         let was_back = self.closed.is_some_and(|before| is_return(closed.stream, before));
-        !self.has_verdicts && !was_back && is_refusing_query(closed)
+        !self.has_verdicts && !self.has_accepted && !was_back && is_refusing_query(closed)
     }
 
     /// Notes that the client ended a stream while it owed an answer, or in the middle of a

@@ -32,7 +32,10 @@ impl Track {
     /// The answer to a poll: each request answers the response before it (docs/protocol.md#d-02).
     fn polled_answer(&self, request: &SotwRequest) -> Answer {
         if self.traffic.requests == 0 {
-            return Answer::unrelated(RequestClass::Initial);
+            // The response that it refuses came before the recording.
+            let is_unseen = request.error_detail.is_some() && self.lifetime.predecessor.is_none();
+            let verdict = if is_unseen { Verdict::Unseen } else { Verdict::None };
+            return Answer { verdict, ..Answer::unrelated(RequestClass::Initial) };
         }
         let Some(newest) = self.responses.newest() else {
             return Answer::unrelated(RequestClass::BeforeFirstResponse);
