@@ -28,12 +28,8 @@ rule! {
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let limit = ctx.options.timers.ack;
-    // SotW: the verdict on the newest response settles the older ones too.
-    let waited = match ctx.is_delta() {
-        true => track.responses.pending().next(),
-        false => track.responses.pending().last(),
-    };
-    let Some(waited) = waited else { return };
+    // The state of the type is about the oldest response, too.
+    let Some(waited) = track.responses.pending().next() else { return };
     // A client may ignore a type that it did not ask for.
     let is_requested = track.traffic.requests > 0 || track.completeness.has_lost;
     if !is_requested || !ctx.has_all_since(waited.seq) {

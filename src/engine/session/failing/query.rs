@@ -1,8 +1,13 @@
 //! Streams of tools, which ask once and leave.
 
+use std::time::Duration;
+
 use super::ClosedStream;
 use super::end_kind::{is_bare, is_left_by_client};
 use crate::session::Track;
+
+/// Time after its last message within which a tool leaves: a client that stays waits for updates.
+const MAX_STAY: Duration = Duration::from_secs(5);
 
 /// Whether a client has read what it asked for and left, as tools do: it asked once for each type,
 /// stated no versions, and ended the stream itself. Envoy and gRPC clients are no such tools.
@@ -14,13 +19,15 @@ pub(super) fn is_single_query(closed: &ClosedStream<'_>) -> bool {
     is_untouched && is_left_by_tool(closed) && stream.tracks_shown().all(is_query)
 }
 
-/// Whether a tool has refused what it asked for, and left: it asked once for each type, and each
-/// answer has its verdict. Nobody continues without what was refused.
+/// Whether a tool has refused what it asked for, and left: it asked once for each type, each answer
+/// has its verdict, and the tool did not stay. Nobody continues without what was refused.
 pub(super) fn is_refusing_query(closed: &ClosedStream<'_>) -> bool {
     let is_query = |track: &Track| track.traffic.requests <= 2 && track.traffic.pushes <= 1;
-    let stream = closed.stream;
+    let &ClosedStream { stream, at, limits, .. } = closed;
     let is_settled = !stream.is_owed() && !stream.owes_verdict();
-    is_settled && is_left_by_tool(closed) && stream.tracks_shown().all(is_query)
+    let last_message = stream.traffic.last_message.unwrap_or(stream.opened);
+    let has_stayed = limits.timed && at.since(last_message) >= MAX_STAY;
+    !has_stayed && is_settled && is_left_by_tool(closed) && stream.tracks_shown().all(is_query)
 }
 
 /// Whether a client that states no versions, and is known as neither Envoy nor gRPC, has ended a
