@@ -203,9 +203,18 @@ pub(crate) enum WaitEnd {
 /// Whether nothing more comes to a file: a recording was closed, or a file without a writer was not
 /// written to for some time. Another program, such as one that copies a recording, may write it.
 fn is_complete(source: &Source, path: &Path, is_written: bool) -> bool {
-    let is_recording = source.format == SourceFormat::Recording;
-    let is_closed = || is_closed_recording(&source.loaded.notices);
-    path.is_file() && ((is_recording && is_closed()) || (!(is_recording && is_written) && !is_fresh(path)))
+    if !path.is_file() {
+        return false;
+    }
+    if source.format == SourceFormat::Recording {
+        if is_closed_recording(&source.loaded.notices) {
+            return true;
+        }
+        if is_written {
+            return false;
+        }
+    }
+    !is_fresh(path)
 }
 
 /// Whether a file was written to a short time ago.
