@@ -220,10 +220,10 @@ impl Client {
     async fn run(self, number: u64) {
         let mut turn = 0;
         while !self.is_stopped() {
-            let half = if number % 2 == 0 { "even" } else { "odd" };
+            let half = if number.is_multiple_of(2) { "even" } else { "odd" };
             let node = format!("{half}-{}", number + CLIENTS * (turn % NODES_PER_CLIENT));
             // Faults end streams in many ways.
-            let _ = self.stream(&node, (number / 2) % 4 > 0, turn).await;
+            let _ = self.stream(&node, !(number / 2).is_multiple_of(4), turn).await;
             turn += 1;
             sleep(RECONNECT_INTERVAL).await;
         }
@@ -248,7 +248,7 @@ impl Client {
             send.send(answer(is_delta, &response, number % 10 != 9)).await.ok()?;
         }
         // Every other stream ends in order, the others with a reset.
-        if turn % 2 == 0 {
+        if turn.is_multiple_of(2) {
             drop(send);
             let _ = timeout(PATIENCE, responses.message()).await;
         }
