@@ -317,10 +317,14 @@ fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World,
         let tap = world.tap_named(name, server.address(), &[]);
         let client = start(&world, name, tap.address());
         server.play(&play, false);
-        // The last message is in flight until the tap prints it.
+        // The last message, or the last end of a stream, is in flight until the tap prints it.
+        let ends = text.lines().filter(|line| line.trim_start().starts_with("close status=")).count();
         wait_for("all that the server said among the tap's lines", || {
-            let told = tap.log().lines().filter(|line| is_response(line)).count();
-            (told >= play.responses()).then_some(())
+            let log = tap.log();
+            let told = log.lines().filter(|line| is_response(line)).count();
+            let ended =
+                log.lines().filter(|line| line.split_whitespace().any(|word| word == "close")).count();
+            (told >= play.responses() && ended >= ends).then_some(())
         });
         drop(client);
         let recording = tap.stop();
